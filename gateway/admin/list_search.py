@@ -15,7 +15,6 @@ import msgspec
 from gateway.catalog.live.overview import LivePrimitiveView
 from gateway.catalog.primitives.queries import Listed
 from gateway.domain.credentials import StoredCredential
-from gateway.domain.live_sources import LiveSource
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.accounts import UserAccount
@@ -127,11 +126,6 @@ def _definition_texts(definition: bytes) -> Iterable[str | None]:
     return (message.name, message.title, message.description)
 
 
-def _live_source_texts(source: LiveSource) -> Iterable[str]:
-    """Return only URL and address: other settings may be secret, and a search would confirm guesses."""
-    return (str(source.settings[name]) for name in ("url", "address") if name in source.settings)
-
-
 def _primitives(name: str, keyed: str) -> ListRules[Listed]:
     return ListRules(
         name=name,
@@ -178,15 +172,11 @@ ACCOUNTS: ListRules[UserAccount] = ListRules(
     facts={"credential": lambda one: one.credential_name},
 )
 SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
-LIVE_SOURCES: ListRules[LiveSource] = ListRules(
-    name="live_sources",
-    texts=lambda one: (one.name, one.status.title, *_live_source_texts(one)),
-    facts={"state": lambda one: one.status.state},
-)
 LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     name="live_primitives",
     keyed="place",
     texts=lambda one: (one.remembered.primitive.remote, *_definition_texts(one.remembered.primitive.definition)),
+    facts={"suspicious": lambda one: bool(one.remembered.findings)},
 )
 CREDENTIALS: ListRules[StoredCredential] = ListRules(
     name="credentials", texts=lambda one: (one.name, one.field, *one.origins)

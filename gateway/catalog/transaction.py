@@ -7,6 +7,7 @@ are still valid at its commit.
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import structlog
@@ -137,11 +138,15 @@ class OpenChanges:
         self.by = by
         self.generated: dict[str, str] = {}
         """The secrets that the gateway generated, by the id of their object; they are shown once."""
+        self.later: list[Callable[[], Awaitable[None]]] = []
+        """Functions that run after the commit of the changes and their event, such as for another event."""
         self.revision: int | None = None
         """The revision of the last change; None before the first."""
-        self.events: list[Event] = []
-        """Events that are published after the commit, behind that of the change of the catalog."""
         self._entry: CatalogChange | None = None
+
+    def announce(self, *events: Event) -> None:
+        """Publish these events after the commit and the event of the change."""
+        self.later += [partial(announce, self.catalog, event) for event in events]
 
     async def lock(self) -> None:
         """Lock the tenant's row until the commit, so that what is read now is still valid at the change.
@@ -173,14 +178,14 @@ class OpenChanges:
 
 @asynccontextmanager
 async def open_changes(tenant: TenantId, catalog: CatalogContext, *, by: Author) -> AsyncGenerator[OpenChanges]:
-    """Open a transaction for changes; one event is published after its commit, if there was a change."""
+    """Open a transaction for changes. After its commit, one event is published if there was a change; see `later`."""
     async with catalog.store.transaction(tenant) as db:
         opened = OpenChanges(tenant, catalog, db, by)
         yield opened
     if opened.revision is not None:
         await announce(catalog, CatalogMoved(tenant=tenant, revision=opened.revision))
-    for event in opened.events:
-        await announce(catalog, event)
+    for follow in opened.later:
+        await follow()
 
 
 @asynccontextmanager

@@ -100,6 +100,8 @@ class Kind(Generic[T]):
     """The effect of a rotation on the previous secret."""
     is_renamed: bool = False
     """True if a change may give another name: no other object names one of the kind."""
+    actions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The audit actions of verbs, where they are not `NAME.verb`."""
     built_in: T | None = None
     """An object that every tenant has; it is not stored and cannot be changed."""
 
@@ -133,6 +135,10 @@ class Kind(Generic[T]):
         """The first member of the example that can be changed later."""
         names = [one.name for one in settable(self.of) if one.setter is None and one.name in self.example]
         return {name: self.example[name] for name in names[:1]}
+
+    def action(self, verb: str) -> str:
+        """The audit action of a verb, such as `profile.create`."""
+        return self.actions.get(verb, f"{self.name}.{verb}")
 
     def key_of(self, one: T) -> str:
         """The key of an object, such as its name."""

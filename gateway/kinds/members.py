@@ -148,6 +148,11 @@ def element_of(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is tuple else None
 
 
+def entries_of(hint: Any) -> tuple[Any, Any] | None:
+    """The types of the names and values of `Mapping[X, Y]`; None for another type."""
+    return get_args(hint) if get_origin(hint) is Mapping else None
+
+
 def is_declared(hint: Any) -> bool:
     """True for a class whose members are declared."""
     return isinstance(hint, type) and is_dataclass(hint)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from gateway.catalog.live.attachments import load, record_attached
-from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveKind
@@ -21,6 +20,7 @@ from gateway.store.engine import Store
 from gateway.upstream.client import UpstreamClient
 from tests.support.gateway import SECRET_KEY, RunningGateway
 from tests.support.live_offers import offer_of
+from tests.support.live_sources import declare_live, live_draft
 from tests.support.servers import TestDatabase
 
 _BY = Author(caller=Operator(), correlation_id="test")
@@ -37,7 +37,7 @@ class Replica:
         """Declare a live source of this name."""
         tenant = TenantId((await self.gateway.admin.get("/tenants/acme")).json()["id"])
         draft: dict[str, Any] = {"kind": LiveKind.COMMAND, "settings": {"argv": ["editor"]}, **facts}
-        await create_live_source(tenant, self.catalog, LiveSourceDraft(name=name, **draft), by=_BY)
+        await declare_live(tenant, self.catalog, live_draft(name, **draft), by=_BY)
 
     async def attach(self, name: str, *primitives: DiscoveredPrimitive, notices: tuple[str, ...] = ()) -> None:
         """Report that the live source of this name is attached and offers these."""

@@ -32,7 +32,7 @@ async def check_live_sources(store: Store) -> Finding:
                 owners = dict.fromkeys(tenant for tenant, _, _ in await live_sources.all_enabled(db))
             for tenant in owners:
                 async with store.transaction(tenant) as db:
-                    owner, found = await tenants.get(tenant, db), await live_sources.load(tenant, db)
+                    owner, found = await tenants.get(tenant, db), await live_sources.load_enabled(tenant, db)
                 examined += len(found)
                 slug = tenant if owner is None else owner.slug
                 failing += [f"{slug}: {one.name}" for one in found if _is_failing(one.status)]

@@ -19,8 +19,8 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.store.engine import Db, Store
 from gateway.store.identity import issuers, keys
+from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.singletons import ACCESS
-from gateway.store.live import live_sources
 from gateway.store.sources import sources
 
 _MAX_RULES_BYTES = 128 * 1024
@@ -116,6 +116,6 @@ async def find_missing_sources(tenant: TenantId, db: Db, access: AccessRules) ->
         [
             name
             for name in sorted(source_names)
-            if await sources.get(tenant, db, name) is None and await live_sources.get(tenant, db, name) is None
+            if await sources.get(tenant, db, name) is None and await LIVE_SOURCES.get(tenant, db, name) is None
         ]
     )

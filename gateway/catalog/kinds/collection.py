@@ -5,7 +5,7 @@ in open changes, so that one transaction can hold many. The event is published a
 """
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -33,12 +33,18 @@ Compose = Callable[[T | None], T]
 """Returns the wanted object, given the current one, if any."""
 Prepare = Callable[[TenantId, CatalogContext, T, Author], Awaitable[None]]
 """Checks a wanted object before the transaction; it may wait for the network."""
+Complete = Callable[[OpenChanges, T | None, T], Awaitable[T]]
+"""Returns a wanted object in its stored form, with the members that follow from others, given the current one."""
 Check = Callable[[OpenChanges, T | None, T], Awaitable[None]]
 """Checks a wanted object in the transaction, given the current one, if any."""
 Written = Callable[[OpenChanges, T | None, T | None], Awaitable[None]]
 """Writes what belongs to a change, given the object before and after it, such as a job."""
+Removing = Callable[[OpenChanges, T], Awaitable[None]]
+"""Runs before an object is removed, for what needs its rows."""
 InUse = Callable[[TenantId, Db, T], Awaitable[Sequence[tuple[str, str]]]]
 """Returns the objects that name an object, which cannot be removed then: kind and name of each."""
+Describe = Callable[[OpenChanges, T | None, T | None], Awaitable[Mapping[str, object]]]
+"""Returns members of the audit entry's detail, given the object before and after a change."""
 Compute = Callable[[TenantId, CatalogContext, Sequence[T]], Awaitable[Sequence[object]]]
 """Returns the computed status of each object."""
 _MAX_USERS_SHOWN = 20
@@ -51,9 +57,12 @@ class Collection(Generic[T]):
     kind: Kind[T]
     rows: Rows[T]
     prepare: Prepare[T] | None = None
+    complete: Complete[T] | None = None
     check: Check[T] | None = None
     written: Written[T] | None = None
+    removing: Removing[T] | None = None
     in_use: InUse[T] | None = None
+    describe: Describe[T] | None = None
     compute: Compute[T] | None = None
     is_locked: bool = False
     """True if jobs change the status, so that a change locks the row first."""
@@ -198,12 +207,14 @@ class Collection(Generic[T]):
     async def write_new(self, opened: OpenChanges, new: T) -> T:
         """Create an object in open changes; see `create`."""
         key = self.kind.key_of(new)
-        entry = CatalogChange(action=f"{self.kind.name}.create", target=key, detail={"id": new.id}, after=new)
+        entry = CatalogChange(action=self.kind.action("create"), target=key, detail={"id": new.id})
         async with opened.one(entry) as db:
             await self._refuse_taken(opened.tenant, db, key)
             limit = self.kind.limit.most
             if await self.rows.count(opened.tenant, db) >= limit:  # guard: kind-bounded
                 raise LimitExceeded(f"the tenant has {limit} {self.kind.plural_words} (the limit); delete unused ones")
+            new = entry.after = await self._completed(opened, None, new)
+            await self._describe(opened, entry, None, new)
             if self.check is not None:
                 await self.check(opened, None, new)
             await self.insert(opened, new)
@@ -224,7 +235,7 @@ class Collection(Generic[T]):
             return await self.write_new(opened, compose(None)), True
         if expected is not None and not expected:
             raise PreconditionFailed("the object already exists; remove `If-None-Match: *` to replace it")
-        wanted = compose(current)
+        wanted = await self._completed(opened, current, compose(current))
         members = [one for one in settable(self.kind.of) if one.is_stored]
         if values_of(wanted, members) == values_of(current, members):
             check_tag(tag_of_kind(current), expected)
@@ -234,14 +245,16 @@ class Collection(Generic[T]):
     async def write_change(self, opened: OpenChanges, current: T, revised: T, *, expected: Expected = None) -> T:
         """Replace an object in open changes; see `change`. The caller holds the lock of the tenant."""
         check_tag(tag_of_kind(current), expected)
+        revised = await self._completed(opened, current, revised)
         entry = CatalogChange(
-            action=f"{self.kind.name}.update",
+            action=self.kind.action("update"),
             target=self.kind.key_of(revised),
             detail={"id": current.id},
             before=current,
             after=revised,
         )
         async with opened.one(entry) as db:
+            await self._describe(opened, entry, current, revised)
             if (key := self.kind.key_of(revised)) != self.kind.key_of(current):
                 await self._refuse_taken(opened.tenant, db, key)
             if self.check is not None:
@@ -255,10 +268,13 @@ class Collection(Generic[T]):
         """Remove an object in open changes; see `remove`. The caller holds the lock of the tenant."""
         check_tag(tag_of_kind(current), expected)
         key = self.kind.key_of(current)
-        entry = CatalogChange(action=f"{self.kind.name}.delete", target=key, detail={"id": current.id}, before=current)
+        entry = CatalogChange(action=self.kind.action("delete"), target=key, detail={"id": current.id}, before=current)
         async with opened.one(entry) as db:
+            await self._describe(opened, entry, current, None)
             if self.in_use is not None:
                 refuse_in_use(self.kind.words, key, await self.in_use(opened.tenant, db, current))
+            if self.removing is not None:
+                await self.removing(opened, current)
             await self.rows.remove(opened.tenant, db, current.id)
             if self.written is not None:
                 await self.written(opened, current, None)
@@ -270,6 +286,13 @@ class Collection(Generic[T]):
     async def _prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> None:
         if self.prepare is not None:
             await self.prepare(tenant, catalog, wanted, by)
+
+    async def _completed(self, opened: OpenChanges, current: T | None, wanted: T) -> T:
+        return wanted if self.complete is None else await self.complete(opened, current, wanted)
+
+    async def _describe(self, opened: OpenChanges, entry: CatalogChange, before: T | None, after: T | None) -> None:
+        if self.describe is not None:
+            entry.detail |= await self.describe(opened, before, after)
 
     async def _read(self, tenant: TenantId, catalog: CatalogContext, name: str) -> T | None:
         async with catalog.store.transaction(tenant) as db:

@@ -43,7 +43,7 @@ async def _end_grants(opened: OpenChanges, before: OAuthClient | None, after: OA
     ended = await grants.revoke(tenant, opened.db, GrantFilter(client=before.id), at=now, reason=reason)
     await consents.remove_client(tenant, opened.db, before.id)
     opened.detail("grants", len(ended))
-    opened.events += events_of_ended(tenant, ended)
+    opened.announce(*events_of_ended(tenant, ended))
 
 
 CLIENTS = ClientCollection(kind=CLIENT, rows=ROWS, written=_end_grants, is_locked=True)

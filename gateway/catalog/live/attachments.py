@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.kinds.live_sources import LIVE_SOURCES, is_same
 from gateway.catalog.live.discovery import MAX_NOTICE_LENGTH, MAX_NOTICES, Reading, read_discovery
-from gateway.catalog.live.live_sources import draft_of, find_live_source
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
 from gateway.definitions.excerpts import shorten
@@ -36,6 +36,7 @@ from gateway.domain.updates.source_changes import TextFinding
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.store import primitives, tenants
 from gateway.store.engine import Db, Store
+from gateway.store.kinds.live_sources import LIVE_SOURCES as ROWS
 from gateway.store.kinds.singletons import POLICY
 from gateway.store.live import live_primitives, live_sources
 
@@ -62,7 +63,7 @@ class Acceptance:
 async def load(tenant: TenantId, catalog: CatalogContext, source: LiveSourceId) -> LiveSource | None:
     """The live source, if it may be attached: it exists, is enabled, and the gateway allows its kind."""
     async with catalog.store.transaction(tenant) as db:
-        found = await live_sources.get(tenant, db, source)
+        found = await ROWS.get(tenant, db, source)
     if found is None or not found.enabled or not _is_allowed(catalog, found.kind):
         return None
     return found
@@ -104,17 +105,17 @@ async def record_attached(
     async with _report(tenant, catalog, source.id) as report:
         current = report.source
         # guard: live-report-stale
-        if current is None or not current.enabled or draft_of(current) != draft_of(source):
+        if current is None or not current.enabled or not is_same(current, source):
             return False
-        is_same = current.status.attachment == attachment and current.status.state is AttachmentState.ATTACHED
-        if replica is None and not is_same:  # guard: live-rediscovery-of-another
+        is_known = current.status.attachment == attachment and current.status.state is AttachmentState.ATTACHED
+        if replica is None and not is_known:  # guard: live-rediscovery-of-another
             return False
         report.status = LiveStatus(
             state=AttachmentState.ATTACHED,
             attachment=attachment,
             replica=current.status.replica if replica is None else replica,
             title=shorten(discovery.title, MAX_NOTICE_LENGTH),
-            since=current.status.since if is_same else datetime.now(UTC),
+            since=current.status.since if is_known else datetime.now(UTC),
             notices=tuple(reading.notices),
             can_subscribe=discovery.can_subscribe,
         )
@@ -174,7 +175,7 @@ async def accept_changes(
     """
     entry = CatalogChange(action="live_source.accept", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
-        source = await find_live_source(tenant, db, name)
+        source = await LIVE_SOURCES.find(tenant, db, name)
         check_version(source, expected)
         held = [
             one
@@ -247,12 +248,12 @@ async def _report(
     revision: int | None = None
     async with catalog.store.transaction(tenant) as db:
         exists = await tenants.lock(tenant, db) is not None
-        found = await live_sources.get(tenant, db, source) if exists else None
+        found = await ROWS.get(tenant, db, source) if exists else None
         entry = CatalogChange(action=action, target="" if found is None else found.name, detail={"id": source})
         report = _Report(db=db, source=found, entry=entry)
         yield report
         if report.status is not None:
-            await live_sources.report(tenant, db, source, report.status)
+            await ROWS.note(tenant, db, source, report.status)
         if report.is_visible:
             revision = await tenants.advance(tenant, db)
             await record(tenant, catalog, entry, db=db, by=_BY, revision=revision)

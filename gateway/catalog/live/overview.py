@@ -1,23 +1,32 @@
 """Live sources in the view of admins: counts of their primitives, held definitions, hidden names."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 
-from gateway.catalog.live.live_sources import find_live_source
 from gateway.catalog.live.visible_primitives import LiveView, view_live
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.json_access import as_object, point
 from gateway.domain.json_text import decode_object
-from gateway.domain.live_sources import LiveSource, RememberedPrimitive
+from gateway.domain.live_sources import (
+    LiveCounts,
+    LiveKind,
+    LiveSessions,
+    LiveSource,
+    LiveStatus,
+    RememberedPrimitive,
+)
 from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.primitives import Family
 from gateway.store.live import live_primitives
 
 _MAX_DIFFERENCES = 50
+_MAX_REVIEWED = 50
+"""Limit on the lines of `review` for held, for hidden, and for suspicious primitives."""
 
 
 class LivePrimitiveState(StrEnum):
@@ -52,51 +61,61 @@ class LivePrimitiveView:
         return f"{self.family}:{self.remembered.primitive.remote}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveOverview:
-    """A live source, the number of its visible primitives by family, and the primitives that need attention."""
-
-    source: LiveSource
-    counts: Mapping[Family, int]
-    needs_attention: Sequence[LivePrimitiveView] = ()
-    """Held and hidden primitives, and those with suspicious texts."""
-
-    def count(self, state: LivePrimitiveState) -> int:
-        """Return the number of held, or of hidden, primitives."""
-        return sum(one.state is state for one in self.needs_attention)
-
-
-async def describe_live_sources(
-    tenant: TenantId, catalog: CatalogContext, found: Sequence[LiveSource]
-) -> Sequence[LiveOverview]:
-    """The live sources with the numbers and states of their primitives."""
+async def read_statuses(tenant: TenantId, catalog: CatalogContext, found: Sequence[LiveSource]) -> Sequence[LiveStatus]:
+    """The status of live sources, with the numbers of their primitives and those that an admin has to review."""
     async with catalog.store.reading(tenant) as db:
         view = await view_live(tenant, db, await code_of(tenant, catalog, db))
-    visible_counts = Counter((one.source_name, one.family) for one in view.shown)
-    return [
-        LiveOverview(
-            source=source,
-            counts={family: visible_counts[source.name, family] for family in Family},
-            needs_attention=[
-                one
-                for one in _states(source, view.offer.found.get(source.id, ()), view)
-                if one.state in {LivePrimitiveState.HELD, LivePrimitiveState.HIDDEN} or _is_suspicious(one)
-            ],
-        )
-        for source in found
-    ]
+    visible = Counter((one.source_name, one.family) for one in view.shown)
+    return [_status(one, visible, _states(one, view.offer.found.get(LiveSourceId(one.id), ()), view)) for one in found]
+
+
+def _status(
+    source: LiveSource, visible: Mapping[tuple[str, Family], int], states: Sequence[LivePrimitiveView]
+) -> LiveStatus:
+    held = [one for one in states if one.state is LivePrimitiveState.HELD]
+    hidden = [one for one in states if one.state is LivePrimitiveState.HIDDEN]
+    return replace(
+        source.status,
+        sessions=LiveSessions.PER_CALLER if source.kind is LiveKind.MCP else LiveSessions.SHARED,
+        primitives=LiveCounts(
+            tools=visible[source.name, Family.TOOL],
+            resources=visible[source.name, Family.RESOURCE],
+            templates=visible[source.name, Family.TEMPLATE],
+            prompts=visible[source.name, Family.PROMPT],
+            held=len(held),
+            hidden=len(hidden),
+        ),
+        review=(
+            *(f"held {_named(one)}" for one in islice(held, _MAX_REVIEWED)),
+            *(f"hidden {_named(one)}" for one in islice(hidden, _MAX_REVIEWED)),
+            *islice(_findings(states), _MAX_REVIEWED),
+        ),
+    )
+
+
+def _findings(states: Sequence[LivePrimitiveView]) -> Iterator[str]:
+    for one in states:
+        if one.state is not LivePrimitiveState.ABSENT:
+            yield from (
+                f"{_named(one)}: {each.kind} at {each.pointer}: {each.excerpt}" for each in one.remembered.findings
+            )
+
+
+def _named(one: LivePrimitiveView) -> str:
+    return f"{one.family} {one.remembered.primitive.name}"
 
 
 async def page_live_primitives(
-    tenant: TenantId, catalog: CatalogContext, name: str, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId,
+    catalog: CatalogContext,
+    source: LiveSource,
+    *,
+    after: str | None,
+    limit: int,
+    order: Order = KEYED,
 ) -> Sequence[LivePrimitiveView]:
-    """One page of the stored primitives of a live source, sorted by family, then by remote name.
-
-    Raises:
-        NotFound: the tenant has no such live source.
-    """
+    """One page of the stored primitives of a live source, sorted by family, then by remote name."""
     async with catalog.store.reading(tenant) as db:
-        source = await find_live_source(tenant, db, name)
         view = await view_live(tenant, db, await code_of(tenant, catalog, db))
         remembered = await live_primitives.of_source(tenant, db, source.id)
     states = _states(source, remembered, view)
@@ -123,10 +142,6 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
             else:
                 found.append(member_pointer)
     return sorted(found)[:_MAX_DIFFERENCES]
-
-
-def _is_suspicious(one: LivePrimitiveView) -> bool:
-    return bool(one.remembered.findings) and one.state is not LivePrimitiveState.ABSENT
 
 
 def _states(

@@ -263,7 +263,7 @@ class Snapshots:
 
 async def load_offer(tenant: TenantId, db: Db) -> LiveOffer:
     """The enabled live sources of the tenant, and their remembered primitives."""
-    enabled = await live_sources.load(tenant, db)
+    enabled = await live_sources.load_enabled(tenant, db)
     return LiveOffer(sources=enabled, found=await live_primitives.load(tenant, db) if enabled else {})
 
 

@@ -46,7 +46,7 @@ from gateway.domain.updates.watches import Sighting
 from gateway.errors import NameConflict, NameTaken
 from gateway.openapi.options import ImportOptions
 from gateway.store.engine import Db
-from gateway.store.live import live_sources
+from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.sources import sources, versions
 
 _Prior = tuple[Mapping[str, str], ComparedVersion | None]
@@ -172,7 +172,7 @@ async def _compile(
 
 async def _refuse_source_name(tenant: TenantId, db: Db, name: str) -> None:
     """Refuse the name of another source or live source, because profiles select both kinds by name."""
-    is_live = await live_sources.get(tenant, db, name) is not None
+    is_live = await LIVE_SOURCES.get(tenant, db, name) is not None
     if is_live or await sources.get(tenant, db, name) is not None:
         owner = f"live_source:{name}" if is_live else f"{OWN_ORIGIN}{name}"
         conflict = NameConflict(name=name, owner=owner)

@@ -10,7 +10,6 @@ import click
 
 from gateway.cli.input.options import limit_option
 from gateway.domain.credentials import CredentialKind, CredentialLocation
-from gateway.domain.live_sources import AttachmentState, LiveKind
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import GrantState
@@ -64,11 +63,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         _choice("state", list(AccountState), "Only accounts in this state."),
     ),
     "sources": (_choice("expose", list(Exposure), "Only sources that are exposed in this form."),),
-    "live-sources": (
-        _choice("kind", list(LiveKind), "Only live sources of this kind."),
-        _choice("state", list(AttachmentState), "Only live sources in this state."),
-        click.option("--enabled/--disabled", default=None, help="Only live sources that are enabled or disabled."),
-    ),
     "tools": (*_PRIMITIVE_FILTERS, click.option("--source", help="Only tools of the source of this name.")),
     "resources": _PRIMITIVE_FILTERS,
     "resource-templates": _PRIMITIVE_FILTERS,

@@ -1,18 +1,16 @@
-"""Options that describe a live source, and the request fields built from them."""
+"""Options for the kind of a live source and its settings, and the request fields built from them."""
 
 import shlex
-from collections.abc import Callable, Iterable
-from typing import Any, TypedDict, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import click
 
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.json_fields import JsonObject, pick
 from gateway.cli.input.options import DURATION
 from gateway.domain.live_sources import LiveKind
-from gateway.domain.sources import Exposure
-from gateway.domain.tenancy.policy import Safety
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -32,62 +30,9 @@ class _TimeoutType(click.ParamType[float]):
         return float(_TIMEOUT_S(seconds, param, ctx))
 
 
-class LiveOptions(TypedDict):
-    """The fields of a live source, as options."""
-
-    mcp: str | None
-    neovim: str | None
-    agent: bool
-    program: str | None
-    transport: str | None
-    header: tuple[str, ...]
-    env: tuple[str, ...]
-    timeout_s: float | None
-    prefix: str | None
-    credential: str | None
-    caller_credential: str | None
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    safety: tuple[str, ...]
-    accepts_changes: bool | None
-    expose: str | None
-    enabled: bool | None
-
-
-def live_options(command: _Command) -> _Command:
-    """Add the fields of one live source to a command."""
+def add_live_options(command: _Command) -> _Command:
+    """Add the options of the kinds and their settings to a command."""
     for decorate in (
-        click.option("--enabled/--disabled", default=None, help="Enable or disable the live source."),
-        click.option(
-            "--expose",
-            type=click.Choice([exposure.value for exposure in Exposure]),
-            help="List its tools as tools, through the query tools, or both; default: tools.",
-        ),
-        click.option(
-            "--accept-changes/--review-changes",
-            "accepts_changes",
-            default=None,
-            help="Accept new tools and changed definitions with or without a review.",
-        ),
-        click.option(
-            "--safety",
-            multiple=True,
-            metavar="TOOL=LEVEL",
-            help=f"The safety level of a remote tool: {', '.join(Safety)}.",
-        ),
-        click.option(
-            "--exclude", multiple=True, metavar="GLOB", help="A pattern of remote names to exclude; may be repeated."
-        ),
-        click.option(
-            "--include", multiple=True, metavar="GLOB", help="A pattern of remote names to include; may be repeated."
-        ),
-        click.option(
-            "--caller-credential",
-            metavar="NAME",
-            help="The credential that names the caller, for calls; empty for none.",
-        ),
-        click.option("--credential", metavar="NAME", help="The stored credential to send; empty for none."),
-        click.option("--prefix", help="The prefix of the names of its tools and prompts; empty for none."),
         click.option("--timeout", "timeout_s", type=_TimeoutType(), help="The time limit of one request, 1s to 5m."),
         click.option(
             "--env", multiple=True, metavar="NAME=VALUE", help="An environment variable of the program, for --program."
@@ -103,8 +48,8 @@ def live_options(command: _Command) -> _Command:
     return command
 
 
-def live_fields(options: LiveOptions) -> JsonObject:
-    """Build the request fields from the options that were given.
+def live_fields(options: Mapping[str, Any]) -> JsonObject:
+    """Build `kind` and `settings` from the options that were given.
 
     Raises:
         Failure: the options name two kinds, or settings without a kind.
@@ -130,19 +75,12 @@ def live_fields(options: LiveOptions) -> JsonObject:
     fields: JsonObject = {}
     for kind, place in kinds.items():
         fields = {"kind": kind.value, "settings": place | settings}
-    return fields | _shared_fields(options)
+    return fields
 
 
-def _shared_fields(options: LiveOptions) -> JsonObject:
-    flags: JsonObject = {name: options[name] for name in ("accepts_changes", "expose", "enabled")}
-    texts: JsonObject = {name: options[name] for name in ("prefix", "credential", "caller_credential")}
-    lists: JsonObject = {"include": list(options["include"]), "exclude": list(options["exclude"])}
-    return {
-        **{name: value for name, value in flags.items() if value is not None},
-        **{name: value or None for name, value in texts.items() if value is not None},
-        **{name: value for name, value in lists.items() if value},
-        **({"safety": _pairs(options["safety"], "--safety")} if options["safety"] else {}),
-    }
+def write_live_options(fields: JsonObject) -> Iterator[str]:
+    """Yield the option that describes the MCP server of an example."""
+    yield f"--mcp {pick(fields, 'settings', 'url')}"
 
 
 def _pairs(given: Iterable[str], option: str) -> JsonObject:

@@ -17,7 +17,15 @@ from gateway.cli.input.declared_items import path_and_fields, send_all
 from gateway.cli.input.json_fields import JsonObject, pick, text_at
 from gateway.cli.input.list_options import ListArguments, list_options_of
 from gateway.cli.item_commands import BY_ID, BY_NAME, add_delete
-from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, replace_option, write_options
+from gateway.cli.kinds.options import (
+    OptionOf,
+    SpecialOptions,
+    add_options,
+    fields_of,
+    options_of,
+    replace_option,
+    write_options,
+)
 from gateway.cli.kinds.output import render_list, render_object
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import keeps, settable
@@ -40,6 +48,7 @@ class KindCommands:
     """The rest of the question before a deletion: other things that are deleted, such as ` with its deliveries`."""
     path: str = ""
     """The words before the verb in examples, if they are not the name of the group."""
+    special: SpecialOptions | None = None
 
     def group(self) -> click.Group:
         """Build the group."""
@@ -112,6 +121,7 @@ class KindCommands:
         options = options_of(kind, is_new=verb != "update")
         arguments = [one for one in options if verb == "create" and one.member.option.is_argument]
         names = [one.member.name for one in arguments]
+        changed = {one.name for one in settable(kind.of) if one.setter is None or verb != "update"}
         identifier = ("name" if kind.is_named else "") if verb == "create" else kind.address
 
         @with_tenant
@@ -120,11 +130,17 @@ class KindCommands:
             if not identifier and target is not None and not _is_file(target):
                 target, values = None, (target, *values)
             fields = fields_of(options, {**given, **_as_options(arguments, values)})
+            if self.special is not None:
+                fields |= {name: value for name, value in self.special.fields(given).items() if name in changed}
+            if verb == "update" and not fields and not _is_file(target):
+                raise Failure("nothing to change: give an option, or FILE", ExitCode.USAGE)
             declarations = _declared(target, named, fields, identifier=identifier)
             query = "?replace=true" if replace else ""
             self._write(context, verb, declarations, query, is_one=not _is_file(target))
 
         command = add_options(write, [one for one in options if one not in arguments])
+        if self.special is not None:
+            command = self.special.add(command)
         for one in reversed(arguments):
             command = add_options(command, [one])
         if verb == "set" and keeps(kind.of):
@@ -149,7 +165,8 @@ class KindCommands:
         named = [kind.example_address]
         if verb == "create" and not kind.is_named:
             named = [str(example.pop(one.name)) for one in settable(kind.of) if one.option.is_argument]
-        written = [f"gateway {self._path} {verb} {shlex.join(named)}", *write_options(kind, example)]
+        special = () if self.special is None else self.special.write(example)
+        written = [f"gateway {self._path} {verb} {shlex.join(named)}", *special, *write_options(kind, example)]
         return "\b\nExample:\n  " + " \\\n    ".join(written)
 
     def _write(

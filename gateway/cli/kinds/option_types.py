@@ -1,6 +1,7 @@
 """Types of options of declared members that click does not have."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 import click
@@ -8,7 +9,7 @@ import click
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
-from gateway.kinds.members import settable
+from gateway.kinds.members import entries_of, settable
 
 
 def read_member(spec: str, member: str) -> object:
@@ -24,16 +25,20 @@ def read_member(spec: str, member: str) -> object:
 
 
 class Assignment(click.ParamType[Any]):
-    """A member of an object with its number, written NAME=NUMBER."""
+    """A member of an object, written NAME=NUMBER, or an entry of a mapping, written NAME=VALUE."""
 
     name = "assignment"
 
     def __init__(self, of: Any) -> None:
-        self._types: Mapping[str, Any] = {one.name: one.hint for one in settable(of)}
+        entries = entries_of(of)
+        self._types: Mapping[str, Any] = {} if entries else {one.name: one.hint for one in settable(of)}
+        self._of_values: Any = entries and entries[1]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name and the number."""
+        """Return the name and the value."""
         name, equals, raw = str(value).partition("=")
+        if self._of_values is not None:
+            return self._entry(name, raw if equals and name else None, param, ctx)
         if not equals or name not in self._types:
             self.fail(f"must be NAME=NUMBER; the names are {', '.join(self._types)}", param, ctx)
         try:
@@ -43,7 +48,18 @@ class Assignment(click.ParamType[Any]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         """The form of a value."""
-        return "NAME=NUMBER"
+        return "NAME=NUMBER" if self._of_values is None else "NAME=VALUE"
+
+    def _entry(
+        self, name: str, raw: str | None, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, object]:
+        """Return an entry of a mapping."""
+        if raw is None:
+            self.fail("must be NAME=VALUE", param, ctx)
+        of = self._of_values
+        if isinstance(of, type) and issubclass(of, StrEnum):
+            return name, click.Choice([each.value for each in of]).convert(raw, param, ctx)
+        return name, raw
 
 
 class Days(click.ParamType[Any]):

@@ -53,6 +53,17 @@ class OptionOf:
         return text if kind is None else kind.convert(text, None, None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecialOptions:
+    """Options of one kind for its members that are marked `is_special`."""
+
+    add: Callable[[Command], Command]
+    fields: Callable[[Mapping[str, Any]], JsonObject]
+    """Returns the fields of a request that the given options describe."""
+    write: Callable[[JsonObject], Iterator[str]]
+    """Yields the options that describe fields, for an example."""
+
+
 def options_of(kind: Kind[Any] | Singleton[Any], *, is_new: bool) -> Sequence[OptionOf]:
     """The options of a kind, in the order of its members; those of members that only a creation sets, if it is one."""
     return list(_options(kind.of, is_new=is_new))
@@ -115,6 +126,8 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
     for member in settable(of):
         if member.setter in {Setter.CREATION, Setter.ONCE} and not is_new:
             continue
+        if member.option.is_special:
+            continue
         nested = element_of(member.hint) or without_none(member.hint)
         is_whole = member.option.is_file or member.option.is_map
         if is_declared(nested) and parent is None and not is_whole:
@@ -132,7 +145,8 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
     about = _about(one)
     if bare is bool:
         flags = "--enable/--disable" if one.member.name == _ENABLED else f"--{one.name}/--no-{one.name}"
-        return click.option(flags, one.parameter, default=None, help=about)
+        older = (f"--{each.replace('/', '/--')}" for each in one.older)
+        return click.option(flags, *older, one.parameter, cls=_RenamedOption, default=None, help=about)
     if one.member.option.is_file:
         return _file_option(one, about)
     return click.option(
@@ -168,7 +182,7 @@ class _RenamedOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the names and the description for the help."""
         shown = copy(self)
-        shown.opts = self.opts[:1]
+        shown.opts, shown.secondary_opts = self.opts[:1], self.secondary_opts[:1]
         return click.Option.get_help_record(shown, ctx)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.cli.input.json_fields import JsonObject, as_text, pick, to_objects
+from gateway.cli.input.json_fields import JsonObject, as_text, pick, to_list, to_objects
 from gateway.cli.input.options import write_duration
 from gateway.cli.output.tables import render_pairs, render_table, thousands
 from gateway.domain.members.markers import JsonFormat, Setter, Shape
@@ -67,10 +67,16 @@ def render_object(kind: Kind[Any] | Singleton[Any], found: JsonObject, *, base: 
     pairs: list[tuple[str, str]] = [(name, as_text(found.get(name))) for name in first]
     for one in fields:
         value = pick(found, *one.path)
-        rules = to_objects(value) if is_declared(element_of(one.member.hint)) else []
-        pairs += [(one.title, as_text(rule) or "everything") for rule in rules] or [(one.title, one.text(found, base))]
+        pairs += [(one.title, text) for text in _rows(one, value)] or [(one.title, one.text(found, base))]
     pairs += [(name.removesuffix("_at"), as_text(found.get(name))) for name in _TIMES]
     return render_pairs(pairs)
+
+
+def _rows(one: Field, value: object) -> list[str]:
+    """The elements of a list of objects, or of sentences of the status, each for a row of its own."""
+    if is_declared(element_of(one.member.hint)):
+        return [as_text(each) or "everything" for each in to_objects(value)]
+    return [as_text(each) for each in to_list(value)] if one.path[0] == STATUS else []
 
 
 def _fields(kind: Kind[Any] | Singleton[Any]) -> Iterator[Field]:

@@ -7,6 +7,7 @@ reference pages from the markers; `gateway.kinds.members` reads them.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Any
 
 
 class Setter(Enum):
@@ -95,6 +96,13 @@ class StoredAs:
 
 
 @dataclass(frozen=True, slots=True)
+class Veil:
+    """A function that returns a value as responses show it, without its secret parts."""
+
+    show: Callable[[Any], object]
+
+
+@dataclass(frozen=True, slots=True)
 class Names:
     """A text that names an object of this kind."""
 
@@ -116,8 +124,9 @@ class Option:
 
     `is_argument`: a creation also takes the value as an argument. `is_split`: each option of a list of objects adds an
     object of its own; otherwise all options describe one object. `is_file`: the option names a file with the member.
-    `is_map`: each option sets a member of the object, written NAME=NUMBER. `nothing`: the word for null. `older` are
-    names of earlier releases, by the member itself or, for an object, by its member; help does not show them.
+    `is_map`: each option sets a member of the object, written NAME=VALUE. `is_special`: the kind has options of its
+    own for the member. `nothing`: the word for null. `older` are names of earlier releases, by the member itself or,
+    for an object, by its member; help does not show them. Those of a flag are written `on/off`.
     """
 
     name: str = ""
@@ -126,5 +135,6 @@ class Option:
     is_split: bool = False
     is_file: bool = False
     is_map: bool = False
+    is_special: bool = False
     nothing: str = ""
     older: Mapping[str, str] = field(default_factory=dict[str, str])

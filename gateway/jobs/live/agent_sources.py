@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import anyio
 
+from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.live import attachments as records
 from gateway.catalog.live.discovery import CPU_TIME_S, read_discovery
-from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source, get_live_source
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.fairness.thread_kinds import PROVIDER_CHECKS
@@ -23,6 +23,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, LimitExceeded, NameTaken, NotFound
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.jobs.live.attachments import LiveAttachments
+from gateway.kinds.sources import LIVE_SOURCE
 from gateway.redis.live.leases import LEASE_S, AttachmentLeases, SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 
@@ -34,9 +35,7 @@ _WAIT_S = 60.0
 _TIME_PER_S = 0.2
 """CPU time per second for the checks of one tenant; the burst is twice `CPU_TIME_S`."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_ANY_SOURCE = LiveSource(
-    tenant=TenantId(""), id=LiveSourceId(""), name="", kind=LiveKind.AGENT, created_at=_EPOCH, updated_at=_EPOCH
-)
+_ANY_SOURCE = LiveSource(id=LiveSourceId(""), name="", kind=LiveKind.AGENT, created_at=_EPOCH, updated_at=_EPOCH)
 """A source without prefix and patterns, for the check of definitions."""
 
 
@@ -112,13 +111,13 @@ class AgentSources:
     async def _find_or_create(self, principal: Principal, name: str) -> LiveSource:
         tenant, catalog = principal.tenant, self._catalog
         with suppress(NotFound):
-            return await get_live_source(tenant, catalog, name)
-        draft = LiveSourceDraft(name=name, kind=LiveKind.AGENT, settings={"subject": principal.subject})
+            return await LIVE_SOURCES.get(tenant, catalog, name)
+        new = LIVE_SOURCE.make(name, {"kind": LiveKind.AGENT, "settings": {"subject": principal.subject}})
         try:
-            return await create_live_source(tenant, catalog, draft, by=Author(caller=principal, correlation_id=""))
+            return await LIVE_SOURCES.create(tenant, catalog, new, by=Author(caller=principal, correlation_id=""))
         except NameTaken as taken:  # another connection, or a source with a document, took the name since
             try:
-                return await get_live_source(tenant, catalog, name)
+                return await LIVE_SOURCES.get(tenant, catalog, name)
             except NotFound:
                 raise taken from None
 

@@ -6,15 +6,25 @@ from functools import cached_property
 from typing import Any, Generic, cast
 
 import msgspec
-from sqlalchemy import ARRAY, RowMapping, Table
+from sqlalchemy import ARRAY, RowMapping, Table, Text
 
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Setter, Shape
 from gateway.kinds.kind import T
-from gateway.kinds.members import REQUIRED, STATUS, Member, alternatives, element_of, members_of, status_of
+from gateway.kinds.members import (
+    REQUIRED,
+    STATUS,
+    Member,
+    alternatives,
+    element_of,
+    entries_of,
+    members_of,
+    status_of,
+    without_none,
+)
 from gateway.store.kinds.packed_members import from_column, has_packed, to_column
 
-_KEYS = frozenset({"id", "created_at", "updated_at", "version"})
+_KEYS = frozenset({"tenant", "id", "created_at", "updated_at", "version"})
 _Read = Callable[[Any], Any]
 
 
@@ -22,7 +32,8 @@ class RowMapper(Generic[T]):
     """The columns of a kind. Members without a column of their name are one JSON object in the column `packed`.
 
     `copies` are columns that repeat parts of this object for queries; nothing is read from them. `derived` are members
-    that follow from a row and have no column. Members of the status have columns of their own.
+    that follow from a row and have no column. Members of the status have columns of their own. A text column that
+    cannot be null has an empty text for None.
     """
 
     def __init__(
@@ -71,7 +82,7 @@ class RowMapper(Generic[T]):
 
     @cached_property
     def _reads(self) -> Sequence[tuple[str, str, _Read]]:
-        return [(one.name, one.column, _reader(one.hint)) for one in self._own]
+        return [(one.name, one.column, self._reader(one)) for one in self._own]
 
     @cached_property
     def _status_reads(self) -> Sequence[tuple[str, str, _Read]]:
@@ -122,7 +133,18 @@ class RowMapper(Generic[T]):
     def _written(self, column: str, value: object) -> object:
         if isinstance(value, StrEnum):
             return value.value
+        if value is None and self._is_never_null(column):
+            return ""
         return list(cast("tuple[object, ...]", value)) if isinstance(self.table.c[column].type, ARRAY) else value
+
+    def _reader(self, one: Member) -> _Read:
+        if one.is_nullable and self._is_never_null(one.column):
+            return lambda value: value or None
+        return _reader(one.hint)
+
+    def _is_never_null(self, column: str) -> bool:
+        of = self.table.c[column]
+        return isinstance(of.type, Text) and not of.nullable
 
 
 def _reader(hint: Any) -> _Read:
@@ -131,6 +153,10 @@ def _reader(hint: Any) -> _Read:
     if element is not None:
         convert = _reader(element)
         return lambda value: tuple(convert(each) for each in value)
+    entries = entries_of(without_none(hint))
+    if entries is not None:
+        read = _reader(entries[1])
+        return lambda value: value and {name: read(each) for name, each in value.items()}
     for part in alternatives(hint):
         if isinstance(part, type) and issubclass(part, StrEnum):
             enumeration = part

@@ -15,6 +15,7 @@ from gateway.kinds.members import (
     alternatives,
     cached,
     element_of,
+    entries_of,
     is_declared,
     settable,
     shown,
@@ -57,6 +58,10 @@ def sent_type(hint: Any, marks: Sequence[object] = ()) -> Any:
     element = element_of(bare)
     if element is not None:
         return _annotated(_of(list, sent_type(element)), _constraints(marks, is_list=True))
+    entries = entries_of(bare)
+    if entries is not None:
+        name, value = map(sent_type, entries)
+        return _annotated(_of(dict, (name, value)), _constraints(marks, is_list=True))
     if is_declared(bare):
         return sent_model(bare)
     if len(alternatives(bare)) > 1:
@@ -76,6 +81,9 @@ def shown_type(hint: Any) -> Any:
     element = element_of(bare)
     if element is not None:
         return _of(Sequence, shown_type(element))
+    entries = entries_of(bare)
+    if entries is not None:
+        return _of(Mapping, tuple(map(shown_type, entries)))
     if len(alternatives(bare)) > 1:
         return _union(shown_type(each) for each in alternatives(bare))
     return shown_model(bare) if is_declared(bare) else bare

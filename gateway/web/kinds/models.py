@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic, Literal, cast
 
 from pydantic import Field, model_validator
 
-from gateway.domain.members.markers import Setter
+from gateway.domain.members.markers import Setter, Veil
 from gateway.domain.members.values import MAX_URL_LENGTH
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import Kind, ListFilter, T
@@ -95,7 +95,14 @@ class KindModels(Generic[T]):
     def show(self, one: T, status: object) -> ResponseModel:
         """The response with one object and its status."""
         values = {each: getattr(one, each) for each in self.shown.model_fields if each != STATUS}
+        values |= {name: veil.show(values[name]) for name, veil in _veils(self.kind.of).items()}
         return self.shown.model_validate(values if status is None else {**values, STATUS: status}, from_attributes=True)
+
+
+@cached
+def _veils(of: Any) -> Mapping[str, Veil]:
+    """The members that responses show without secret parts."""
+    return {one.name: veil for one in settable(of) if (veil := one.mark(Veil)) is not None}
 
 
 def _refuse_changed(current: object, values: Mapping[str, object], members: Sequence[Member]) -> None:

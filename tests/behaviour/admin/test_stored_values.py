@@ -57,7 +57,7 @@ async def successor(old_database: TestDatabase, servers: TestServers) -> AsyncGe
 
 
 def test_the_file_has_rows_of_every_kind(stored: Json) -> None:
-    """Ours: the 18 collections and 5 singletons of that commit, each list with a cursor."""
+    """Ours: the 18 collections and 5 singletons of that commit, each list with a cursor (ADM-1)."""
     lists = {page["path"].partition("?")[0] for page in stored["pages"]}
     assert lists == {"/tenants", *(f"{ACME}/{plural}" for plural in COLLECTIONS)}
     assert len(lists) == 18
@@ -88,7 +88,7 @@ async def test_sealed_values_open(old_database: TestDatabase, stored: Json) -> N
 
 
 async def test_ids_tags_and_members_are_those_of_then(successor: RunningGateway, stored: Json) -> None:
-    """Ours: a client that kept an id or an entity tag goes on with it; `If-Match` accepts the tag (ADM-2)."""
+    """Ours: a client that kept an id or an entity tag goes on with it; `If-Match` accepts the tag (ADM-1)."""
     for one in stored["objects"]:
         answer = await successor.admin.get(one["path"])
         assert answer.status_code == 200, (one["path"], answer.text)
@@ -100,7 +100,7 @@ async def test_ids_tags_and_members_are_those_of_then(successor: RunningGateway,
 
 
 async def test_a_put_of_what_is_shown_changes_nothing(successor: RunningGateway, stored: Json) -> None:
-    """Ours: each engine reads the rows of then, and a PUT under their tag writes neither version nor entry (ADM-2)."""
+    """Ours: each engine reads the rows of then, and a PUT under their tag writes neither version nor entry (ADM-1)."""
     before = await _entries(successor)
     for path, members in _declared(stored):
         old = next(one for one in stored["objects"] if one["path"] == path)
@@ -114,7 +114,7 @@ async def test_a_put_of_what_is_shown_changes_nothing(successor: RunningGateway,
 
 
 async def test_cursors_of_then_go_on(successor: RunningGateway, stored: Json) -> None:
-    """Ours: a client that reads a list while the gateway is upgraded gets the next page (ADM-3)."""
+    """Ours: a client that reads a list while the gateway is upgraded gets the next page (ADM-1)."""
     for page in stored["pages"]:
         answer = await successor.admin.get(f"{page['path']}&cursor={page['cursor']}")
         assert answer.status_code == 200, (page["path"], answer.text)
@@ -133,7 +133,7 @@ async def test_keys_and_repeated_requests_of_then_are_known(successor: RunningGa
 
 
 async def test_the_trail_of_then_is_whole(successor: RunningGateway, stored: Json) -> None:
-    """Ours: entries, places and signed heads of then verify beside those of this tree (AUD-3)."""
+    """Ours: entries, places and signed heads of then verify beside those of this tree (SAF-4)."""
     trail = (await successor.admin.get(f"{ACME}/audit/verify")).raise_for_status().json()
     assert trail["ok"], trail
     entries = await _entries(successor)

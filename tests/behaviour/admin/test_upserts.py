@@ -28,7 +28,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "credentials/bank": {"place": "bearer", "value": "v", "origins": [URL]},
 }
 
-UNCHANGED = {"profiles/reading"}
+UNCHANGED = {"profiles/reading", "live-sources/laptop"}
 """Objects of declared kinds, of which a PUT without a change leaves version and trail as they are."""
 
 

@@ -138,7 +138,7 @@ async def test_a_page_that_changes_waits_for_a_review(stand: Stand) -> None:
 
         async def is_held() -> bool:
             found = await pages.ask("GET", "bank")
-            return any(one["name"] == SHOWN for one in found["held"])
+            return any(SHOWN in line for line in found["status"]["review"])
 
         await until(is_held, seconds=30)
         [held] = (await pages.ask("GET", "bank/primitives", params={"state": "held"}))["items"]

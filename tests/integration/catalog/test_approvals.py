@@ -30,8 +30,8 @@ from gateway.catalog.calls.approvals import (
     sweep,
 )
 from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
+from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.live.attachments import record_attached
-from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source, remove_live_source
 from gateway.catalog.overrides.overrides import override_tool, reset_tool
 from gateway.catalog.primitives.primitives import Address, create_primitive, remove_primitive, update_primitive
 from gateway.catalog.primitives.validation import PrimitiveDraft
@@ -59,6 +59,7 @@ from tests.integration.store.samples import NOW, make_issuer, make_person
 from tests.support.documents import pets
 from tests.support.household import Desk
 from tests.support.live_offers import offer_of, offered_tool
+from tests.support.live_sources import declare_live, live_draft
 from tests.support.peers import TalkingPeer
 
 SHOWN = ShownCall(
@@ -664,7 +665,7 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
     await create_primitive(tenant, catalog, Family.TOOL, draft, by=by)
     await import_source(tenant, catalog, SourceDraft(name="pets", document=pets("https://pets.example")), by=by)
 
-    live = await create_live_source(tenant, catalog, LiveSourceDraft(name="editor", kind=LiveKind.AGENT), by=by)
+    live = await declare_live(tenant, catalog, live_draft("editor", LiveKind.AGENT), by=by)
     offer = offer_of(offered_tool("save"), offered_tool("wipe"), title="editor")
     assert await record_attached(tenant, catalog, live, attachment="att_1", replica="one", discovery=offer)
 
@@ -676,7 +677,7 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
         "wipe redefined": lambda: update_primitive(
             tenant, catalog, wipe, lambda found: replace(found, definition=other), by=by
         ),
-        "save removed": lambda: remove_live_source(tenant, catalog, "editor", by=by),
+        "save removed": lambda: LIVE_SOURCES.remove(tenant, catalog, "editor", by=by),
         "wipe removed": lambda: remove_primitive(tenant, catalog, wipe, by=by),
         "delete_pet described": lambda: override(description="Deletes"),
         "delete_pet reset": lambda: reset_tool(tenant, catalog, "delete_pet", by=by),

@@ -108,12 +108,13 @@ from gateway.store.identity import (
 from gateway.store.jobs import Job
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.kinds.watches import WATCHES
 from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
-from gateway.store.live import live_primitives, live_sources
+from gateway.store.live import live_primitives
 from gateway.store.notifications import deliveries
 from gateway.store.sources import proposals, refreshes, sources, versions
 from gateway.store.sources.proposals import ProposedContent
@@ -428,6 +429,7 @@ def make_live_source(tenant: TenantId, name: str) -> LiveSource:
         credential=f"{name} named",
         include=(f"{name}*",),
         safety={f"{name}_tool": Safety.DANGEROUS},
+        accepts_changes=False,
         created_at=NOW,
         updated_at=NOW,
         status=LiveStatus(title=f"{name} title", since=NOW, fault=f"{name} fault", notices=(f"{name} notice",)),
@@ -670,7 +672,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await jobs.schedule(tenant.id, db, due)
         await idempotency.insert(tenant.id, db, record)
         await GUARDRAILS.insert(tenant.id, db, guardrail)
-        await live_sources.insert(live, db)
+        await LIVE_SOURCES.insert(tenant.id, db, live)
         await live_primitives.apply_changes(tenant.id, db, live.id, removed=(), added=[discovered])
         await approvals.insert(tenant.id, db, SEALER, approval, fingerprint=slug.encode(), credentials=b"c")
         task = make_task(slug, (await secrets.tenant_key(tenant.id, db, SEALER))[0])

@@ -26,7 +26,7 @@ from gateway.domain.identifiers import (
     new_sign_in_id,
     new_task_id,
 )
-from gateway.domain.live_sources import LiveKind, LiveStatus
+from gateway.domain.live_sources import LiveKind
 from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import AccessRules
@@ -74,6 +74,7 @@ from gateway.store.identity import (
 )
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
@@ -171,6 +172,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (WEBHOOKS, lambda v: v.webhook),
     (ENDPOINTS, lambda v: v.endpoint),
     (CLIENTS, lambda v: v.client),
+    (LIVE_SOURCES, lambda v: v.live),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
 
@@ -340,16 +342,9 @@ _CALLS: Mapping[str, _Call] = {
     "keys.note_use": lambda t, db, v: keys.note_use(t, db, NOW, [v.key.id]),
     "keys.renew_secret": lambda t, db, v: keys.renew_secret(t, db, v.key.id, v.key.secret, INTRUDERS),
     "keys.remove": lambda t, db, v: keys.remove(t, db, v.key.id),
-    "live_sources.insert": lambda t, db, v: live_sources.insert(replace(v.live, tenant=t, name="planted"), db),
-    "live_sources.get": lambda t, db, v: live_sources.get(t, db, v.live.id),
-    "live_sources.page": lambda t, db, v: live_sources.page(t, db, after=None, limit=100),
-    "live_sources.load": lambda t, db, v: live_sources.load(t, db),
-    "live_sources.count": lambda t, db, v: live_sources.count(t, db),
+    "live_sources.load_enabled": lambda t, db, v: live_sources.load_enabled(t, db),
     "live_sources.of_credential": lambda t, db, v: live_sources.of_credential(t, db, f"{_VICTIM} named"),
-    "live_sources.save": lambda t, db, v: live_sources.save(replace(v.live, tenant=t, prefix="planted"), db),
-    "live_sources.report": lambda t, db, v: live_sources.report(t, db, v.live.id, LiveStatus(fault="planted")),
     "live_sources.add_notice": lambda t, db, v: live_sources.add_notice(t, db, v.live.id, "planted", most=50),
-    "live_sources.remove": lambda t, db, v: live_sources.remove(t, db, v.live.id),
     "live_primitives.of_source": lambda t, db, v: live_primitives.of_source(t, db, v.live.id),
     "live_primitives.load": lambda t, db, v: live_primitives.load(t, db),
     "live_primitives.apply_changes": lambda t, db, v: live_primitives.apply_changes(
@@ -704,7 +699,7 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         due = await jobs.page(db, until=NOW, limit=10, of_each=10)
         none_due = await jobs.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
         live = await live_sources.all_enabled(db)
-        assert await live_sources.page(victim.tenant.id, db, after=None, limit=10) == []
+        assert await LIVE_SOURCES.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.get(victim.tenant.id, db) is None
         assert await keys.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.revision(intruder.tenant.id, db) is None

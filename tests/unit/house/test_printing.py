@@ -30,8 +30,8 @@ def test_commands_print_through_one_module() -> None:
 
 def test_other_ways_are_found() -> None:
     """Ours: the check above sees each way to print."""
-    ways = "print(1)", "click.echo(1)", "sys.stdout.write(1)", "sys.stderr.writelines([])", "from click import echo"
-    ways += ("from sys import stdout", "print(1, file=sys.stderr)", "write = print", "out = sys.__stdout__")
+    ways = ["print(1)", "click.echo(1)", "sys.stdout.write(1)", "sys.stderr.writelines([])", "from click import echo"]
+    ways += ["from sys import stdout", "print(1, file=sys.stderr)", "write = print", "out = sys.__stdout__"]
 
     assert [len(list(_printed(ast.parse(way)))) for way in ways] == [1] * len(ways)
 

@@ -16,7 +16,6 @@ from gateway.catalog.doctor import policy_checks
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.live.attachments import record_failure
-from gateway.catalog.live.live_sources import LiveSourceDraft, create_live_source
 from gateway.catalog.primitives.primitives import create_primitive
 from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.sources import imports
@@ -39,6 +38,7 @@ from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_credential, make_issuer
 from tests.support.documents import secured
+from tests.support.live_sources import declare_live, live_draft
 from tests.support.open_database import OpenDatabase
 from tests.support.primitives import static_tool
 from tests.support.servers import TestDatabase, TestServers, execute
@@ -300,8 +300,8 @@ async def test_live_sources_that_fail_again_and_again_are_named(changes: Changes
     """Ours: an operator finds them without asking every tenant; a fault may contain a URL and is not shown (DYN-1)."""
     acme = changes.tenant.id
     for name, failures in (("broken", 3), ("restarted", 1), ("fine", 0)):
-        draft = LiveSourceDraft(name=name, kind=LiveKind.AGENT)
-        made = await create_live_source(acme, changes.catalog, draft, by=BY)
+        draft = live_draft(name, LiveKind.AGENT)
+        made = await declare_live(acme, changes.catalog, draft, by=BY)
         if failures:
             end = AttachmentEnd(fault="https://s3cr3t-canary.example", failures=failures)
             await record_failure(acme, changes.catalog, made.id, end)

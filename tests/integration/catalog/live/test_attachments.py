@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from gateway.catalog import tenants
+from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.kinds.singletons import POLICY
-from gateway.catalog.live import live_sources
 from gateway.catalog.live.attachments import (
     MAX_REMEMBERED,
     Acceptance,
@@ -21,7 +21,6 @@ from gateway.catalog.live.attachments import (
     record_failure,
 )
 from gateway.catalog.live.discovery import MAX_NOTICES
-from gateway.catalog.live.live_sources import LiveSourceDraft
 from gateway.catalog.primitives.primitives import Address, create_primitive, update_primitive
 from gateway.catalog.primitives.queries import get_listed, page_primitives
 from gateway.catalog.primitives.validation import PrimitiveDraft
@@ -46,6 +45,7 @@ from gateway.store.audit import entries
 from gateway.store.live import live_primitives
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.live_offers import offer_of, offered, offered_tool
+from tests.support.live_sources import declare_live, live_draft
 
 _NOW = datetime.now(UTC)
 
@@ -91,7 +91,7 @@ class Desk:
             return await live_primitives.of_source(self.tenant, db, self.source.id)
 
     async def stored(self) -> LiveSource:
-        return await live_sources.get_live_source(self.tenant, self.catalog, self.source.id)
+        return await LIVE_SOURCES.get(self.tenant, self.catalog, self.source.id)
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ async def desk(changes: Changes) -> Desk:
 
 
 async def _desk(changes: Changes, **facts: object) -> Desk:
-    draft = replace(LiveSourceDraft(name="editor", kind=LiveKind.AGENT, accepts_changes=False), **facts)  # type: ignore[arg-type]  # any field
-    made = await live_sources.create_live_source(changes.tenant.id, changes.catalog, draft, by=BY)
+    draft = replace(live_draft("editor", LiveKind.AGENT, accepts_changes=False), **facts)  # type: ignore[arg-type]  # any field
+    made = await declare_live(changes.tenant.id, changes.catalog, draft, by=BY)
     changes.events.clear()
     return Desk(changes, made)
 
@@ -242,7 +242,7 @@ async def test_a_late_report_changes_nothing(desk: Desk) -> None:
 
     assert not await desk.detach(attachment="att_1")
     assert await desk.names() == ["save"]
-    changed = await live_sources.update_live_source(
+    changed = await LIVE_SOURCES.change(
         desk.tenant, desk.catalog, "editor", lambda draft: replace(draft, prefix="pc"), by=BY
     )
     assert await desk.names() == []
@@ -252,15 +252,13 @@ async def test_a_late_report_changes_nothing(desk: Desk) -> None:
     assert await desk.names() == []
     assert await desk.attach(offered_tool("save"), source=changed)
     assert await desk.names() == ["pc_save"]
-    await live_sources.update_live_source(desk.tenant, desk.catalog, "editor", lambda draft: draft, by=BY)
+    await LIVE_SOURCES.change(desk.tenant, desk.catalog, "editor", lambda draft: draft, by=BY)
     assert await desk.names() == ["pc_save"]
     assert await desk.attach(offered_tool("save"), offered(Family.PROMPT, "ask"), source=changed)
-    await live_sources.update_live_source(
-        desk.tenant, desk.catalog, "editor", lambda draft: replace(draft, enabled=False), by=BY
-    )
+    await LIVE_SOURCES.change(desk.tenant, desk.catalog, "editor", lambda draft: replace(draft, enabled=False), by=BY)
     assert not await desk.attach(offered_tool("save"), source=replace(changed, enabled=False))
     assert await desk.names() == []
-    await live_sources.remove_live_source(desk.tenant, desk.catalog, "editor", by=BY)
+    await LIVE_SOURCES.remove(desk.tenant, desk.catalog, "editor", by=BY)
     assert not await desk.attach(offered_tool("save"), source=changed)
     assert not await desk.detach(attachment="att_2")
 

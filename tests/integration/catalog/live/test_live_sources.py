@@ -6,67 +6,64 @@ import pytest
 
 from gateway.catalog import credentials, tenants
 from gateway.catalog.identity.delegations import CredentialDraft
+from gateway.catalog.kinds.live_sources import LIVE_SOURCES, reattach_live_source
 from gateway.catalog.kinds.singletons import POLICY
-from gateway.catalog.live import live_sources
 from gateway.catalog.live.attachments import all_enabled, load
-from gateway.catalog.live.live_sources import MAX_LIVE_SOURCES, LiveSourceDraft
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import import_source
 from gateway.catalog.transaction import Author
 from gateway.domain.credentials import CredentialLocation
 from gateway.domain.events import CatalogMoved, LiveSourceChanged
 from gateway.domain.identifiers import KeyId
-from gateway.domain.live_sources import AttachmentState, LiveKind
+from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
     Conflict,
     DefinitionInvalid,
     Forbidden,
-    LimitExceeded,
     NameTaken,
     NotFound,
     PreconditionFailed,
     ReferenceMissing,
 )
+from gateway.kinds.sources import LIVE_SOURCE
+from gateway.web.kinds.models import models_of
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.catalog_options import with_options
+from tests.support.live_sources import declare_live, live_draft
 
-AGENT = LiveSourceDraft(name="laptop", kind=LiveKind.AGENT)
-MCP = LiveSourceDraft(name="wiki", kind=LiveKind.MCP, settings={"url": "https://wiki.example/mcp"})
-COMMAND = LiveSourceDraft(name="program", kind=LiveKind.COMMAND, settings={"argv": ["server"]})
+AGENT = live_draft("laptop", LiveKind.AGENT)
+MCP = live_draft("wiki", LiveKind.MCP, settings={"url": "https://wiki.example/mcp"})
+COMMAND = live_draft("program", LiveKind.COMMAND, settings={"argv": ["server"]})
 _DOCUMENT = '{"openapi":"3.1.0","info":{"title":"t","version":"1"},"servers":[{"url":"https://a.example"}],"paths":{}}'
 
 
 async def test_a_live_source_is_created_changed_and_removed(changes: Changes) -> None:
     """Ours: each change is one revision with an event to the replicas; a change detaches."""
     acme, catalog = changes.tenant.id, changes.catalog
-    made = await live_sources.create_live_source(acme, catalog, AGENT, by=BY)
+    made = await declare_live(acme, catalog, AGENT, by=BY)
     changes.events.clear()
 
-    changed = await live_sources.update_live_source(
-        acme, catalog, "laptop", lambda draft: replace(draft, prefix="pc"), by=BY
-    )
-    same = await live_sources.update_live_source(acme, catalog, made.id, lambda draft: draft, by=BY)
+    changed = await LIVE_SOURCES.change(acme, catalog, "laptop", lambda draft: replace(draft, prefix="pc"), by=BY)
+    same = await LIVE_SOURCES.change(acme, catalog, made.id, lambda draft: draft, by=BY)
 
     assert (changed.version, changed.prefix, changed.status.state) == (2, "pc", AttachmentState.DETACHED)
     assert replace(same, version=2, updated_at=changed.updated_at) == changed
-    assert same == await live_sources.get_live_source(acme, catalog, "laptop")
+    assert same == await LIVE_SOURCES.get(acme, catalog, "laptop")
     assert [type(event) for event in changes.events] == [CatalogMoved, LiveSourceChanged, CatalogMoved]
     assert await load(acme, catalog, made.id) == same
     assert await all_enabled(catalog) == [(acme, made.id, LiveKind.AGENT)]
-    await live_sources.remove_live_source(acme, catalog, "laptop", by=BY)
+    await LIVE_SOURCES.remove(acme, catalog, "laptop", by=BY)
     assert changes.events[-1] == LiveSourceChanged(tenant=acme, source=made.id)
     assert await load(acme, catalog, made.id) is None
     with pytest.raises(NotFound):
-        await live_sources.reattach_live_source(acme, catalog, "laptop")
+        await reattach_live_source(acme, catalog, "laptop")
 
 
 async def test_a_disabled_live_source_is_not_attached(changes: Changes) -> None:
     """Ours: replicas do not see it."""
-    made = await live_sources.create_live_source(
-        changes.tenant.id, changes.catalog, replace(AGENT, enabled=False), by=BY
-    )
+    made = await declare_live(changes.tenant.id, changes.catalog, replace(AGENT, enabled=False), by=BY)
 
     assert await load(changes.tenant.id, changes.catalog, made.id) is None
     assert await all_enabled(changes.catalog) == []
@@ -75,13 +72,13 @@ async def test_a_disabled_live_source_is_not_attached(changes: Changes) -> None:
 async def test_names_are_shared_with_sources_of_documents(changes: Changes) -> None:
     """Ours: a profile selects by the name of a source, so that name means one source."""
     acme, catalog = changes.tenant.id, changes.catalog
-    await live_sources.create_live_source(acme, catalog, AGENT, by=BY)
+    await declare_live(acme, catalog, AGENT, by=BY)
     await import_source(acme, catalog, SourceDraft(name="api", document=_DOCUMENT), by=BY)
 
     with pytest.raises(NameTaken) as taken:
-        await live_sources.create_live_source(acme, catalog, replace(AGENT, name="api"), by=BY)
+        await declare_live(acme, catalog, replace(AGENT, name="api"), by=BY)
     with pytest.raises(NameTaken) as again:
-        await live_sources.create_live_source(acme, catalog, AGENT, by=BY)
+        await declare_live(acme, catalog, AGENT, by=BY)
     with pytest.raises(NameTaken) as other:
         await import_source(acme, catalog, SourceDraft(name="laptop", document=_DOCUMENT), by=BY)
 
@@ -108,9 +105,9 @@ async def test_what_a_live_source_refers_to_has_to_be_there(changes: Changes) ->
         (replace(MCP, settings={**elsewhere, "headers": {"X-A": "ü"}}), "/settings/headers/X-A"),
     ]:
         with pytest.raises(ReferenceMissing) as refused:
-            await live_sources.create_live_source(acme, catalog, draft, by=BY)
+            await declare_live(acme, catalog, draft, by=BY)
         assert [fault.pointer for fault in refused.value.faults] == [pointer]
-    await live_sources.create_live_source(acme, catalog, replace(MCP, credential="wiki-key"), by=BY)
+    await declare_live(acme, catalog, replace(MCP, credential="wiki-key"), by=BY)
 
     with pytest.raises(Conflict, match="live source wiki"):
         await credentials.remove_credential(acme, catalog, "wiki-key", by=BY)
@@ -122,7 +119,7 @@ async def test_the_policy_limits_the_origins_of_live_sources(changes: Changes) -
     await POLICY.change(acme, catalog, lambda policy: replace(policy, http_origins=("https://api.example",)), by=BY)
 
     with pytest.raises(ReferenceMissing, match="policy"):
-        await live_sources.create_live_source(acme, catalog, MCP, by=BY)
+        await declare_live(acme, catalog, MCP, by=BY)
 
 
 async def test_only_the_operator_declares_commands_and_only_if_allowed(changes: Changes) -> None:
@@ -135,12 +132,12 @@ async def test_only_the_operator_declares_commands_and_only_if_allowed(changes: 
     by_admin = Author(caller=admin, correlation_id="test")
 
     with pytest.raises(Forbidden, match="GATEWAY_LIVE_COMMANDS"):
-        await live_sources.create_live_source(acme, catalog, COMMAND, by=BY)
+        await declare_live(acme, catalog, COMMAND, by=BY)
     with pytest.raises(Forbidden, match="operator"):
-        await live_sources.create_live_source(acme, allowed, COMMAND, by=by_admin)
-    made = await live_sources.create_live_source(acme, allowed, COMMAND, by=BY)
+        await declare_live(acme, allowed, COMMAND, by=by_admin)
+    made = await declare_live(acme, allowed, COMMAND, by=BY)
     with pytest.raises(Forbidden, match="operator"):
-        await live_sources.update_live_source(
+        await LIVE_SOURCES.change(
             acme, allowed, "program", lambda draft: replace(draft, settings={"argv": ["sh"]}), by=by_admin
         )
 
@@ -150,51 +147,56 @@ async def test_only_the_operator_declares_commands_and_only_if_allowed(changes: 
     assert await all_enabled(allowed) == [(acme, made.id, LiveKind.COMMAND)]
 
 
-async def test_a_live_source_keeps_its_kind(changes: Changes) -> None:
-    """Ours: an agent does not become a command."""
-    acme, catalog = changes.tenant.id, changes.catalog
-    await live_sources.create_live_source(acme, catalog, AGENT, by=BY)
+async def test_a_variable_that_is_not_shown_keeps_its_value_for_its_program(changes: Changes) -> None:
+    """Attack: null keeps a value of `env`, but never hands it to another program; entries and GET lack it."""
+    acme, catalog = changes.tenant.id, with_options(changes.catalog, live_commands=True)
+    made = await declare_live(
+        acme, catalog, replace(COMMAND, settings={"argv": ["server"], "env": {"A": "secret", "B": "b"}}), by=BY
+    )
+    models = models_of(LIVE_SOURCE)
+    shown = models.show(made, made.status).model_dump()
+    assert shown["settings"] == {"argv": ["server"], "env": {"A": None, "B": None}}
+    whole = models.whole.model_validate_json(models.show(made, made.status).model_dump_json())
+    same = await LIVE_SOURCES.set(acme, catalog, "program", lambda one: models.compose(whole, "", one), by=BY)
+    assert same == (made, False, None)
 
-    with pytest.raises(ReferenceMissing) as refused:
-        await live_sources.update_live_source(
-            acme, catalog, "laptop", lambda draft: replace(COMMAND, name=draft.name), by=BY
+    async def change(**settings: object) -> LiveSource:
+        return await LIVE_SOURCES.change(acme, catalog, "program", lambda one: replace(one, settings=settings), by=BY)
+
+    kept = await change(argv=["server"], env={"A": None, "B": "other"})
+    assert kept.settings["env"] == {"A": "secret", "B": "other"}
+    for settings in ({"argv": ["sh"], "env": {"A": None}}, {"argv": ["server"], "env": {"C": None}}):
+        with pytest.raises(DefinitionInvalid) as refused:
+            await change(**settings)
+        assert [fault.pointer for fault in refused.value.faults] in (["/settings/env/A"], ["/settings/env/C"])
+    with pytest.raises(DefinitionInvalid):
+        await declare_live(
+            acme, catalog, replace(COMMAND, name="new", settings={"argv": ["a"], "env": {"A": None}}), by=BY
         )
-
-    assert refused.value.faults[0].pointer == "/kind"
 
 
 async def test_a_wrong_setting_or_version_changes_nothing(changes: Changes) -> None:
     """Ours: refused before the transaction, or with it."""
     acme, catalog = changes.tenant.id, changes.catalog
-    made = await live_sources.create_live_source(acme, catalog, MCP, by=BY)
+    made = await declare_live(acme, catalog, MCP, by=BY)
 
     with pytest.raises(DefinitionInvalid):
-        await live_sources.create_live_source(acme, catalog, replace(MCP, name="b", settings={"url": 1}), by=BY)
+        await declare_live(acme, catalog, replace(MCP, name="b", settings={"url": 1}), by=BY)
     with pytest.raises(PreconditionFailed):
-        await live_sources.remove_live_source(acme, catalog, "wiki", by=BY, expected=frozenset({"other.1"}))
+        await LIVE_SOURCES.remove(acme, catalog, "wiki", by=BY, expected=frozenset({"other.1"}))
 
-    assert await live_sources.page_live_sources(acme, catalog, after=None, limit=10) == [made]
-
-
-async def test_the_number_of_live_sources_is_limited(changes: Changes) -> None:
-    """Ours: each one costs connections and memory on some replica."""
-    acme, catalog = changes.tenant.id, changes.catalog
-    for number in range(MAX_LIVE_SOURCES):
-        await live_sources.create_live_source(acme, catalog, replace(AGENT, name=f"a{number}"), by=BY)
-
-    with pytest.raises(LimitExceeded):
-        await live_sources.create_live_source(acme, catalog, AGENT, by=BY)
+    assert await LIVE_SOURCES.page(acme, catalog, after=None, limit=10) == [made]
 
 
 async def test_another_tenant_has_no_part_in_a_live_source(changes: Changes) -> None:
     """TEN-1: neither name nor id reaches it; both tenants may use one name."""
-    made = await live_sources.create_live_source(changes.tenant.id, changes.catalog, AGENT, by=BY)
+    made = await declare_live(changes.tenant.id, changes.catalog, AGENT, by=BY)
     globex = (await tenants.create_tenant(changes.catalog, "globex", "Globex", by=BY)).id
-    other = await live_sources.create_live_source(globex, changes.catalog, AGENT, by=BY)
+    other = await declare_live(globex, changes.catalog, AGENT, by=BY)
 
     with pytest.raises(NotFound):
-        await live_sources.get_live_source(globex, changes.catalog, made.id)
+        await LIVE_SOURCES.get(globex, changes.catalog, made.id)
     with pytest.raises(NotFound):
-        await live_sources.remove_live_source(globex, changes.catalog, made.id, by=BY)
+        await LIVE_SOURCES.remove(globex, changes.catalog, made.id, by=BY)
     assert await load(globex, changes.catalog, made.id) is None
-    assert await live_sources.page_live_sources(globex, changes.catalog, after=None, limit=10) == [other]
+    assert await LIVE_SOURCES.page(globex, changes.catalog, after=None, limit=10) == [other]

@@ -5,9 +5,8 @@ import asyncio
 import anyio
 import pytest
 
+from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.live import attachments as records
-from gateway.catalog.live import live_sources
-from gateway.catalog.live.live_sources import LiveSourceDraft
 from gateway.domain.live_sources import Discovery, LiveKind, LiveSource
 from gateway.errors import Conflict, NotFound
 from gateway.jobs.live import agent_sources
@@ -15,6 +14,7 @@ from gateway.jobs.live.agent_sources import AgentSources
 from gateway.redis.live.leases import SourceKey
 from tests.integration.catalog.conftest import BY, changes
 from tests.integration.jobs.live.test_attachments import Replica, Scene, scene
+from tests.support.live_sources import declare_live, live_draft
 from tests.support.open_database import module_database, open_database
 
 __all__ = ["changes", "module_database", "open_database", "scene"]
@@ -27,8 +27,8 @@ def _sources(scene: Scene, replica: Replica) -> AgentSources:
 
 
 async def _create(scene: Scene) -> LiveSource:
-    draft = LiveSourceDraft(name="laptop", kind=LiveKind.AGENT, settings={"subject": "anna"})
-    return await live_sources.create_live_source(scene.tenant, scene.changes.catalog, draft, by=BY)
+    draft = live_draft("laptop", LiveKind.AGENT, settings={"subject": "anna"})
+    return await declare_live(scene.tenant, scene.changes.catalog, draft, by=BY)
 
 
 async def _attach(scene: Scene, source: LiveSource, replica: Replica) -> None:
@@ -70,6 +70,6 @@ async def test_a_program_that_is_attached_elsewhere_is_not_offered_again(scene: 
     await _attach(scene, source, scene.there)
     with anyio.fail_after(PATIENCE_S), pytest.raises(Conflict):
         await renewal
-    await live_sources.remove_live_source(scene.tenant, scene.changes.catalog, source.name, by=BY)
+    await LIVE_SOURCES.remove(scene.tenant, scene.changes.catalog, source.name, by=BY)
     with pytest.raises(NotFound):
         await _sources(scene, scene.here).renew(source)

@@ -10,9 +10,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from gateway.catalog.kinds.live_sources import LIVE_SOURCES, reattach_live_source
 from gateway.catalog.live import attachments as records
-from gateway.catalog.live import live_sources
-from gateway.catalog.live.live_sources import LiveSourceDraft
 from gateway.catalog.origins import find_origin
 from gateway.domain.events import CatalogMoved, ResourceUpdated
 from gateway.domain.identifiers import TenantId
@@ -28,6 +27,7 @@ from gateway.store.kinds.singletons import POLICY
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveListener, LiveMethod
 from tests.integration.catalog.conftest import BY, Changes, changes
 from tests.integration.redis.conftest import SECRET
+from tests.support.live_sources import declare_live, live_draft
 from tests.support.open_database import module_database, open_database
 from tests.support.replicas import until
 
@@ -121,8 +121,8 @@ class Scene:
     program: Program
 
     async def create(self, name: str = "editor", kind: LiveKind = LiveKind.MCP, **more: Any) -> LiveSource:
-        draft = LiveSourceDraft(name=name, kind=kind, settings=SETTINGS if kind is LiveKind.MCP else {}, **more)
-        made = await live_sources.create_live_source(self.tenant, self.changes.catalog, draft, by=BY)
+        draft = live_draft(name, kind, settings=SETTINGS if kind is LiveKind.MCP else {}, **more)
+        made = await declare_live(self.tenant, self.changes.catalog, draft, by=BY)
         await self.here.leases.add([SourceKey(self.tenant, made.id)], is_due=True)
         return made
 
@@ -131,7 +131,7 @@ class Scene:
         return self.changes.tenant.id
 
     async def status(self, source: LiveSource) -> Any:
-        found = await live_sources.get_live_source(self.tenant, self.changes.catalog, source.name)
+        found = await LIVE_SOURCES.get(self.tenant, self.changes.catalog, source.name)
         return found.status
 
     async def until(self, source: LiveSource, holds: Callable[[Any], bool]) -> Any:
@@ -245,7 +245,7 @@ async def test_a_changed_source_is_attached_again(scene: Scene) -> None:
     source = await scene.create()
     holder = await scene.attached(source)
     first = (await scene.status(source)).attachment
-    await live_sources.reattach_live_source(scene.tenant, scene.changes.catalog, source.name)
+    await reattach_live_source(scene.tenant, scene.changes.catalog, source.name)
     holder.held.interrupt(SourceKey(scene.tenant, source.id))
     await scene.until(source, lambda status: status.attachment != first)
 
@@ -254,7 +254,7 @@ async def test_a_removed_source_is_not_attached_again(scene: Scene) -> None:
     """DYN-1: removing a source ends its attachment for good."""
     source = await scene.create()
     holder = await scene.attached(source)
-    await live_sources.remove_live_source(scene.tenant, scene.changes.catalog, source.name, by=BY)
+    await LIVE_SOURCES.remove(scene.tenant, scene.changes.catalog, source.name, by=BY)
     holder.held.interrupt(SourceKey(scene.tenant, source.id))
     await until(lambda: not scene.program.open and not scene.here.held.scopes and not scene.there.held.scopes)
     assert await records.load(scene.tenant, scene.changes.catalog, source.id) is None
@@ -305,8 +305,8 @@ async def test_a_program_that_connects_by_itself_is_held_until_it_leaves(scene: 
 
 async def test_the_program_of_a_crashed_replica_is_recorded_as_gone(scene: Scene) -> None:
     """DYN-6: nothing attaches to a program by itself, so its primitives go when the lease of its replica ends."""
-    draft = LiveSourceDraft(name="agent", kind=LiveKind.AGENT)
-    source = await live_sources.create_live_source(scene.tenant, scene.changes.catalog, draft, by=BY)
+    draft = live_draft("agent", LiveKind.AGENT)
+    source = await declare_live(scene.tenant, scene.changes.catalog, draft, by=BY)
     assert await records.record_attached(
         scene.tenant,
         scene.changes.catalog,
@@ -353,7 +353,7 @@ async def test_an_attachment_that_is_not_recorded_is_closed(scene: Scene) -> Non
     """SRV-4: an event about a changed or removed source can be lost; the comparison with PostgreSQL makes up for it."""
     source = await scene.create()
     await scene.attached(source)
-    await live_sources.remove_live_source(scene.tenant, scene.changes.catalog, source.name, by=BY)
+    await LIVE_SOURCES.remove(scene.tenant, scene.changes.catalog, source.name, by=BY)
     await scene.here.attachments.compare()
     await scene.there.attachments.compare()
     await until(lambda: not scene.program.open, seconds=20)

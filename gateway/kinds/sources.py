@@ -1,0 +1,43 @@
+"""The kinds that bring primitives from outside."""
+
+from collections.abc import Iterable
+
+from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
+from gateway.kinds.kind import Kind, Limit, ListFilter
+
+
+def _live_texts(source: LiveSource) -> Iterable[str]:
+    """Return only URL and address of the settings: others may be secret, and a search would confirm guesses."""
+    places = (str(source.settings[name]) for name in ("url", "address") if name in source.settings)
+    return (source.name, source.status.title, *places)
+
+
+LIVE_SOURCE = Kind(
+    of=LiveSource,
+    stem="LiveSource",
+    name="live_source",
+    plural="live-sources",
+    id_prefix="liv",
+    about="an editor, an MCP server or a program whose primitives exist while it is attached",
+    limit=Limit(most=50, reason="each one has connections and memory on a replica"),
+    example={
+        "name": "wiki",
+        "kind": "mcp",
+        "settings": {"url": "https://wiki.example/mcp"},
+        "prefix": "wiki",
+        "exclude": ["admin_*"],
+        "safety": {"search": "safe"},
+    },
+    texts=_live_texts,
+    filters={
+        "kind": ListFilter(type=LiveKind, about="Only live sources of this kind.", value=lambda one: one.kind),
+        "state": ListFilter(
+            type=AttachmentState, about="Only live sources in this state.", value=lambda one: one.status.state
+        ),
+        "enabled": ListFilter(
+            type=bool,
+            about="Only live sources that are enabled (true) or disabled (false).",
+            value=lambda one: one.enabled,
+        ),
+    },
+)
