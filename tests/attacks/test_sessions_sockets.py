@@ -1,8 +1,9 @@
 """Clients that keep a connection without using it: slow headers, slow readers, silence (security C4)."""
 
 import asyncio
+import json
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import anyio
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
+from structlog.testing import capture_logs
 
 from gateway.app.server import http_protocol
 from gateway.app.server.http_protocol import HEADER_S, STALL_S, HardenedHttpProtocol
@@ -304,10 +306,49 @@ async def test_there_is_an_end_to_connections(monkeypatch: pytest.MonkeyPatch) -
         for reader, writer in held:
             writer.write(ASK)
             await reader.readuntil(b"ok")
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        assert (await _until_closed(reader)).startswith(b"HTTP/1.1 503")
+        with capture_logs() as lines:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            refused = _problem(await _until_closed(reader), lines, event="connection_refused")
+        assert (refused["status"], refused["code"]) == (503, "http.too_many_connections")
         for _, open_one in (*held, (reader, writer)):
             open_one.close()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        ASK + b"\x00\x01\r\n\r\n",
+    ],
+)
+async def test_bytes_that_are_no_request_are_refused_with_a_problem(raw: bytes) -> None:
+    """Ours: every refusal has the form, the headers and the log line of the others, also before a request exists."""
+    async with _serving(_ok) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with capture_logs() as lines:
+            writer.write(raw)
+            heard = await _until_closed(reader)
+        writer.close()
+
+    problem = _problem(heard[heard.index(b"HTTP/1.1 400") :], lines, event="request_malformed")
+    assert (problem["status"], problem["code"]) == (400, "http.malformed")
+
+
+def _problem(heard: bytes, lines: Sequence[Mapping[str, Any]], *, event: str) -> dict[str, Any]:
+    """The problem document of a response, with the id of its header and of its log line."""
+    head, _, body = heard.partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    found: dict[str, Any] = json.loads(body)
+    assert int(headers["content-length"]) == len(body)
+    assert headers["content-type"] == "application/problem+json"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert (headers["cache-control"], headers["connection"]) == ("no-store", "close")
+    logged = {line["correlation_id"] for line in lines if line["event"] == event}
+    assert {found["correlation_id"], headers["x-request-id"]} == logged
+    return found
 
 
 async def test_the_kernel_watches_the_peer() -> None:

@@ -7,8 +7,11 @@ response is still possible at that point.
 
 import asyncio
 import re
+import secrets
 import socket
 from collections.abc import Callable
+from email.utils import formatdate
+from http import HTTPStatus
 from typing import Any, Final
 
 import structlog
@@ -17,6 +20,7 @@ from gateway.app.server.ignored_upgrades import IgnoredUpgrades
 from gateway.app.server.lingering_close import LINGER_IDLE_S, LINGER_S, LingeringClose
 from gateway.app.server.stalled_reader import StalledReader
 from gateway.app.server.websocket_protocol import HardenedWebSocketProtocol
+from gateway.web.problems import MEDIA_TYPE, problem_bytes
 
 log = structlog.get_logger(__name__)
 
@@ -28,10 +32,7 @@ _PROVIDE: Final = re.compile(rb"/t/[^/?#]+/provide(?:\?[^#]*)?")
 """Request targets that may become a WebSocket."""
 _GONE_MS = 30_000
 _PROBE_S = 30
-_TOO_MANY_CONNECTIONS = (
-    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n"
-    b"content-type: text/plain\r\ncontent-length: 21\r\n\r\ntoo many connections\n"
-)
+_RETRY_S = 5
 
 
 class HardenedHttpProtocol(IgnoredUpgrades):
@@ -55,9 +56,8 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         """Start the header timer; above `MAX_CONNECTIONS`, respond with 503 and close the connection instead."""
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
-            log.warning("connection_refused", open=len(self.connections))
-            transport.write(_TOO_MANY_CONNECTIONS)
-            transport.close()
+            correlation_id = self._refuse(503, "http.too_many_connections", "too many connections; retry later")
+            log.warning("connection_refused", open=len(self.connections), correlation_id=correlation_id)
             return
         _detect_dead_peer(transport)
         self._expect_header()
@@ -80,6 +80,11 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         elif self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Respond to bytes that are no HTTP request, and close the connection; uvicorn's response is plain text."""
+        correlation_id = self._refuse(400, "http.malformed", "the bytes are not a valid HTTP/1.1 request")
+        log.info("request_malformed", client=self.client and self.client[0], correlation_id=correlation_id)
 
     def handle_websocket_upgrade(self) -> None:
         """Pass the connection to the WebSocket protocol."""
@@ -153,6 +158,13 @@ class HardenedHttpProtocol(IgnoredUpgrades):
         self._lingering = LingeringClose(self.transport, self.loop, idle_s=LINGER_IDLE_S, total_s=self.linger_s)
         self.flow.resume_reading()
 
+    def _refuse(self, status: int, code: str, detail: str) -> str:
+        """Send a problem document in place of the application, close, and return its correlation id."""
+        correlation_id = secrets.token_hex(12)
+        self.transport.write(_refusal(status, problem_bytes(status, code, detail, correlation_id), correlation_id))
+        self.transport.close()
+        return correlation_id
+
     def _abort_slow_header(self) -> None:
         self._header_timer = None
         log.debug("header_too_slow", client=self.client and self.client[0])
@@ -208,6 +220,22 @@ class JoinedWrites:
         if self._head:
             head, self._head = self._head, b""
             self._transport.write(head)
+
+
+def _refusal(status: int, body: bytes, correlation_id: str) -> bytes:
+    """Return a response with the headers that the edge adds to every other one."""
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        f"date: {formatdate(usegmt=True)}",
+        f"content-type: {MEDIA_TYPE}",
+        f"content-length: {len(body)}",
+        f"x-request-id: {correlation_id}",
+        "x-content-type-options: nosniff",
+        "cache-control: no-store",
+        "connection: close",
+        *([f"retry-after: {_RETRY_S}"] if status == HTTPStatus.SERVICE_UNAVAILABLE else []),
+    ]
+    return "\r\n".join([*lines, "\r\n"]).encode() + body
 
 
 def _detect_dead_peer(transport: asyncio.Transport) -> None:
