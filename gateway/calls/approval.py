@@ -211,6 +211,8 @@ class ApprovalStation:
                         await renew_claims(tenant, self.catalog, claims)
                     except Unavailable as error:
                         log.warning("approval_lease_not_renewed", claims=len(claims), reason=error.message)
+                    except Exception:  # the leases of the others would expire
+                        log.exception("approval_lease_not_renewed", claims=len(claims))
         finally:
             self._is_renewing = False
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import anyio
+import structlog
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.task_supervisor import Spawn
@@ -16,6 +17,8 @@ from gateway.domain.tenancy.policy import Limits
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.concurrency_limit import RENEW_S, SYNC, ConcurrencyLease
 from gateway.redis.limits.rate_limit import LEASE, LeasedTokenBucket
+
+log = structlog.get_logger(__name__)
 
 _MAX_RATES = 20_000
 """An evicted key loses only a few tokens."""
@@ -85,7 +88,10 @@ class CallLimiter:
             while self._slots:
                 await anyio.sleep(RENEW_S)
                 for tenant, slots in tuple(self._slots.items()):
-                    await slots.renew()
+                    try:
+                        await slots.renew()
+                    except Exception:  # the slots of the others would expire
+                        log.exception("slots_not_renewed", tenant_id=tenant)
                     if slots.is_idle:
                         del self._slots[tenant]
         finally:

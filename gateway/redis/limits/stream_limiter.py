@@ -133,7 +133,10 @@ class StreamLimiter:
             while self._held:
                 await anyio.sleep(_RENEW_S)
                 for (tenant, key), slots in tuple(self._held.items()):
-                    await self._write(tenant, key, slots)
+                    try:
+                        await self._write(tenant, key, slots)
+                    except Exception:  # the slots of the others would expire
+                        log.exception("slots_not_renewed", tenant_id=tenant)
         finally:
             self._is_renewing = False
 

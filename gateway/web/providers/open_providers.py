@@ -4,7 +4,7 @@ Connections and attachments end when their key changes, their tenant is removed,
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Self
 
 import anyio
@@ -33,6 +33,11 @@ class OpenProviders:
         """Attachments by tenant and name of the source."""
         self.tasks = TaskSupervisor()
         self.is_draining = False
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Names of its loops that fail again and again."""
+        return self.tasks.failing
 
     async def __aenter__(self) -> Self:
         self.tasks.open(self._recheck_keys)
