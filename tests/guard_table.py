@@ -588,6 +588,30 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "tasks-of-one-subject": (NEVER, "test_open_tasks_of_a_subject_are_bounded"),
         "tasks-stored": (NEVER, "test_stored_tasks_are_bounded"),
     },
+    "tests/attacks/test_manifests.py": {
+        "manifest-names-no-ids": (NEVER, "test_an_id_is_no_name"),
+        "manifest-names-once": (NEVER, "test_an_object_is_named_once"),
+        "manifest-operator-kinds": (NEVER, "test_kinds_of_the_operator_need_the_operator"),
+    },
+    "tests/behaviour/manifests/test_apply.py": {
+        "plan-is-current": (NEVER, "test_a_plan_is_refused_when_its_objects_have_moved"),
+    },
+    "tests/behaviour/manifests/test_ownership.py": {
+        "manifest-adopts-nothing": (NEVER, "test_a_set_takes_over_nothing_unless_permitted"),
+        "prune-bounded": (NEVER, "test_pruning_removes_only_what_the_set_owns"),
+        "prune-not-empty": (NEVER, "test_pruning_removes_only_what_the_set_owns"),
+        "prune-own-objects": (NEVER, "test_pruning_removes_only_what_the_set_owns"),
+    },
+    "tests/unit/catalog/manifests/test_terms.py": {
+        "apply-bounded-in-time": (swap("seconds", "None"), "test_an_application_ends_in_time"),
+        "prune-protected": (NEVER, "test_protected_objects_need_a_permission"),
+    },
+    "tests/integration/catalog/test_manifests.py": {
+        "apply-prepares-few": (
+            value("anyio.CapacityLimiter(1000)"),
+            "test_few_checks_run_at_once_and_the_first_refusal_counts",
+        ),
+    },
     "tests/integration/catalog/test_collections.py": {
         "kind-bounded": (NEVER, "test_a_kind_is_bounded"),
     },

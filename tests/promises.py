@@ -10,6 +10,9 @@ TITLES = {
     "ISO-3": "limits have operator ceilings; no tenant holds more than its share of a replica-wide pool",
     "ISO-6": "the admin API can be bound apart from MCP, with limits of its own",
     "ADM-1": "the admin REST contract: problems, ETags, cursors, limits on what is sent",
+    "CFG-1": "manifests of all kinds are applied to a tenant in one transaction; what is equal writes nothing",
+    "CFG-2": "a plan names the versions of its objects, holds no secret, and is refused when they have moved",
+    "CFG-3": "a set owns what it applied; it takes over and removes nothing else, and changes by hand are reported",
     "CLI-1": "the command line: exit codes, one-line errors, --json, whole lists",
     "CLN-2": "arguments with exactly one reading are read; ambiguous ones are refused with path and reason",
     "CON-1": "a connection's registry is built on connect and released on disconnect",
@@ -88,7 +91,7 @@ TITLES = {
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
     "DYN-5": "another MCP server behind a live source: both eras, progress, cancellation, questions, updates, bounds",
 }
-PATTERN = re.compile(r"\b(?:ADM|CLI|CLN|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|OPR|SAF|TEN|SRV|ISO|IDN)-\d+\b")
+PATTERN = re.compile(r"\b(?:ADM|CFG|CLI|CLN|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|OPR|SAF|TEN|SRV|ISO|IDN)-\d+\b")
 
 
 @cache

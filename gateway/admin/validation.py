@@ -27,7 +27,7 @@ Q = TypeVar("Q", bound=QueryModel)
 
 def is_large(raw: bytes, model: type[BodyModel]) -> bool:
     """True if the document is extracted before the body is parsed."""
-    return len(raw) > MAX_REST_BYTES and not issubclass(model, DocumentSent)
+    return len(raw) > max(MAX_REST_BYTES, model.whole_bytes) and not issubclass(model, DocumentSent)
 
 
 async def read_body(raw: bytes, model: type[B], *, tenant: str = "", media_type: str = "application/json") -> B:
@@ -50,10 +50,19 @@ async def read_body(raw: bytes, model: type[B], *, tenant: str = "", media_type:
         content = load_json(raw)
     if not isinstance(content, dict):
         raise InvalidBody("the body must be a JSON object", faults=[Fault(pointer="", reason="must be an object")])
+    return validate(cast("object", content), model)
+
+
+def validate(content: object, model: type[B]) -> B:
+    """Validate the value of a body, or of a part of it, as `model`.
+
+    Raises:
+        InvalidBody: it does not have the documented form.
+    """
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        faults = _convert_errors(error, model, cast("object", content))
+        faults = _convert_errors(error, model, content)
         raise InvalidBody(_summary("the body", faults), faults=faults) from None
 
 

@@ -45,6 +45,7 @@ def build_catalog(
     settings: Settings,
     *,
     ceilings: Limits,
+    metrics: Metrics,
 ) -> CatalogContext:
     """Build the context that the functions of the catalog receive.
 
@@ -62,6 +63,7 @@ def build_catalog(
         key_sets=infrastructure.key_sets,
         audit=infrastructure.audit.write,
         settle=infrastructure.refusals.settle,
+        count_drift=metrics.drift.add,
         options=CatalogOptions(
             ceilings=ceilings,
             tenant_policy=read_decisions(settings.tenant_policy),

@@ -93,7 +93,7 @@ def build_app(
     readiness.before_closing(mcp_app.close_streams)
     readiness.before_closing(runtime.providers.drain)
     connect_metrics(metrics, infrastructure, runtime, mcp_app.tasks, readiness)
-    catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings)
+    catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings, metrics=metrics)
     trails = build_trails(infrastructure)
     hooks = build_hooks(catalog, runtime)
     pages = build_pages(infrastructure, catalog, runtime, settings)

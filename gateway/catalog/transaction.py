@@ -4,7 +4,7 @@ A change locks the tenant's row first. So the changes of one tenant are serialis
 are still valid at its commit.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +58,10 @@ async def _settle_nothing(_: TenantId) -> None:
     """Do nothing: this process notes no refusals."""
 
 
+def _count_nothing(_: str) -> None:
+    """Do nothing: this process counts no drift."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogOptions:
     """The operator's settings for the catalog."""
@@ -106,6 +110,8 @@ class CatalogContext:
     """Stores an audit entry that does not belong to a catalog change, such as a decision; returns after the commit."""
     settle: Callable[[TenantId], Awaitable[None]] = _settle_nothing
     """Waits briefly until the refusals that this replica has noted for a tenant are in its audit trail."""
+    count_drift: Callable[[str], None] = _count_nothing
+    """Counts a change by hand of an object that a set of manifests owns, given the kind of the object."""
     secret_stores: SecretStores = field(default_factory=SecretStores)
     """External secret stores that credentials may refer to."""
     key_sets: KeySets | None = None
@@ -142,6 +148,12 @@ class OpenChanges:
         """Functions that run after the commit of the changes and their event, such as for another event."""
         self.revision: int | None = None
         """The revision of the last change; None before the first."""
+        self.of_set: str | None = None
+        """The set of manifests that makes the changes; None for changes by hand."""
+        self.origin: Mapping[str, object] = {}
+        """Members of the detail of every audit entry, such as the commit of a manifest."""
+        self.drifted: list[str] = []
+        """The kind of each changed object that another set owns."""
         self._entry: CatalogChange | None = None
 
     def announce(self, *events: Event) -> None:
@@ -173,6 +185,7 @@ class OpenChanges:
         self.revision = await tenants.advance(self.tenant, self.db)
         self._entry = entry
         yield self.db
+        entry.detail |= self.origin
         await record(self.tenant, self.catalog, entry, db=self.db, by=self.by, revision=self.revision)
 
 
@@ -182,6 +195,8 @@ async def open_changes(tenant: TenantId, catalog: CatalogContext, *, by: Author)
     async with catalog.store.transaction(tenant) as db:
         opened = OpenChanges(tenant, catalog, db, by)
         yield opened
+    for kind in opened.drifted:
+        catalog.count_drift(kind)
     if opened.revision is not None:
         await announce(catalog, CatalogMoved(tenant=tenant, revision=opened.revision))
     for follow in opened.later:

@@ -102,6 +102,10 @@ class Kind(Generic[T]):
     """True if a change may give another name: no other object names one of the kind."""
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
     """The audit actions of verbs, where they are not `NAME.verb`."""
+    is_protected: bool = False
+    """True if the removal of an object by the pruning of manifests needs a permission of its own."""
+    refers: Callable[[T], Iterable[tuple[str, str]]] | None = None
+    """Returns the kind and name of each object that one refers to in a form that the marker `Names` does not cover."""
     built_in: T | None = None
     """An object that every tenant has; it is not stored and cannot be changed."""
 

@@ -48,6 +48,8 @@ class Singleton(Generic[S]):
     readers: frozenset[Scope] = _ADMINS
     writers: frozenset[Scope] = _ADMINS
     """The scopes of keys that may change it; empty for the operator."""
+    names_objects: bool = False
+    """True if it names objects of kinds, so that manifests apply it after them; others are applied before them."""
     complete: Callable[[S, S, AbstractSet[str]], S] | None = None
     """Returns the wanted object with the members that follow from others, given the object to which the sent members
     were applied, the result, and the paths of the sent members, such as `limits.burst`."""

@@ -74,6 +74,7 @@ ACCESS = Singleton(
     path="access",
     noun="access",
     about="the access rules of a tenant, and the roles of its people",
+    names_objects=True,
     example={
         "default": "allow",
         "rules": [

@@ -28,7 +28,7 @@ from gateway.store.database.poolers import refuse_transaction_pooler
 Db = AsyncConnection
 """An open transaction, which the functions of the store's modules receive."""
 
-SCHEMA = "0052"
+SCHEMA = "0053"
 """The revision that this code requires; a test compares it with the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]

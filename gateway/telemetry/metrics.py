@@ -24,6 +24,8 @@ _REFUSALS_HELP = (
     "Refused requests, by caller (`tenant`: a known principal, whose refusals are in its tenant's audit trail; "
     "`stranger`: others, who are in no trail) and kind of the rule (docs/audit.md)."
 )
+_REFRESHES_HELP = "Refreshes of sources, scheduled or reported, by outcome; `failed` changes nothing."
+_DRIFT_HELP = "Changes by hand of objects that a set of manifests owns, by kind of the object."
 _GUARDRAIL_HELP = "Findings of guardrails; a hook without a valid response counts as `failed`."
 
 
@@ -68,8 +70,8 @@ class Metrics:
         self._add_pools()
         self.live_attachments, self.live_failures, self.live_forwarded = _live_metrics()
         self.webhook_attempts, self.webhook_lag = _webhook_metrics()
-        refreshes_help = "Refreshes of sources, scheduled or reported, by outcome; `failed` changes nothing."
-        self.source_refreshes = Counter("gateway_source_refreshes_total", refreshes_help, ("outcome",))
+        self.source_refreshes = Counter("gateway_source_refreshes_total", _REFRESHES_HELP, ("outcome",))
+        self.drift = Counter("gateway_configuration_drift_total", _DRIFT_HELP, ("kind",))
         self.tasks_running = Callback("gateway_tasks_running", "Running tasks of clients on this replica.")
         ended_help = "Tasks of clients that ended on this replica, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended_help, ("state",), kind="counter")

@@ -45,6 +45,8 @@ class BodyModel(BaseModel):
     media_types: ClassVar[Sequence[str]] = ("application/json",)
     is_optional: ClassVar[bool] = False
     """True if an absent body is treated as an empty object."""
+    whole_bytes: ClassVar[int] = 0
+    """Bytes of a body without a document up to which it is decoded as a whole, if more than of other bodies."""
 
     def sent(self) -> dict[str, Any]:
         """Return the fields that were sent, by name."""

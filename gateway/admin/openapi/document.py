@@ -72,6 +72,7 @@ _IDEMPOTENCY_KEY: Json = {
 }
 _TAGS: Mapping[str, str] = {
     "access": "Rules about the primitives that keys and people may list and use.",
+    "apply": "Configuration as code: many objects in one transaction.",
     "approvals": "Decisions of a person about calls of another person.",
     "audit": "Records of changes and calls, and the verification of the trail.",
     "ceilings": "The maximum of each limit of a tenant, set by the operator.",
@@ -91,7 +92,7 @@ _TAGS: Mapping[str, str] = {
     "prompts": "Prompts that clients can get.",
     "resource-templates": "Templates of resources that clients can read.",
     "resources": "Resources that clients can read and subscribe to.",
-    "schemas": "The JSON Schemas of definitions, handlers and live sources.",
+    "schemas": "The JSON Schemas of definitions, handlers, live sources and manifests.",
     "sources": "OpenAPI documents and the tools made from them.",
     "deleted-tenants": "Tenants that were deleted, whose audit trails remain.",
     "tenants": "The customers or teams, isolated from each other.",

@@ -84,6 +84,15 @@ _BODIES: Mapping[str, Json] = {
     "CredentialReplace": _CREDENTIAL,
     "CredentialUpdate": {"field": "X-Api-Key", "place": "header"},
     "DocumentSent": _DOCUMENT,
+    "ManifestSetSent": {
+        "set": "platform",
+        "objects": [
+            {"kind": "profile", "name": "readers", "members": {"include": [{"safety": ["safe"]}]}},
+            {"kind": "audit-retention", "members": {"days": 365}},
+        ],
+        "commit": "4f2a9c1",
+        "dry_run": True,
+    },
     "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},
     "KeyRotate": {"overlap_s": 86400},
     "KeyCheck": {"text": "found in a log: mcpg_live_…", "revoke": False},

@@ -20,6 +20,7 @@ from gateway.admin.routes import (
     explanations,
     json_schemas,
     live_sources,
+    manifests,
     overrides,
     policies,
     primitive_table,
@@ -63,6 +64,7 @@ ENDPOINTS: Sequence[Route] = (
     *(route for collection in COLLECTIONS for route in KindEndpoints(collection=collection).routes()),
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
+    *manifests.ENDPOINTS,
     *(
         route
         for single in SINGLE_OBJECTS

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from gateway.catalog.etags import Expected, check_tag
+from gateway.catalog.kinds.hand_changes import note_hand_change
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.identifiers import TenantId, is_minted
 from gateway.domain.members.formats import WORDS
@@ -26,6 +27,7 @@ from gateway.errors import (
 from gateway.kinds.kind import Configured, Kind, T
 from gateway.kinds.members import settable, values_of
 from gateway.store.engine import Db
+from gateway.store.kinds import ownership
 from gateway.store.kinds.rows import Rows
 
 Revise = Callable[[T], T]
@@ -82,7 +84,7 @@ class Collection(Generic[T]):
         self, tenant: TenantId, catalog: CatalogContext, new: T, *, by: Author
     ) -> tuple[T, str | None]:
         """Create an object; return it, and the secret that the gateway generated for it, if any. See `create`."""
-        await self._prepare(tenant, catalog, new, by)
+        await self.prepare_one(tenant, catalog, new, by)
         async with open_changes(tenant, catalog, by=by) as opened:
             made = await self.write_new(opened, new)
         return made, opened.generated.get(made.id)
@@ -110,7 +112,7 @@ class Collection(Generic[T]):
             GatewayError: as for `create` and `change`.
         """
         if self.prepare is not None:
-            await self._prepare(tenant, catalog, compose(await self._read(tenant, catalog, name)), by)
+            await self.prepare_one(tenant, catalog, compose(await self._read(tenant, catalog, name)), by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
             done, is_new = await self.write_set(opened, name, compose, expected=expected)
@@ -136,7 +138,7 @@ class Collection(Generic[T]):
             GatewayError: a special check refused the object.
         """
         if self.prepare is not None:
-            await self._prepare(tenant, catalog, revise(await self.get(tenant, catalog, name)), by)
+            await self.prepare_one(tenant, catalog, revise(await self.get(tenant, catalog, name)), by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
             current = await self._changeable(opened.tenant, opened.db, name)
@@ -262,6 +264,7 @@ class Collection(Generic[T]):
             await self.rows.save(opened.tenant, db, revised)
             if self.written is not None:
                 await self.written(opened, current, revised)
+            await note_hand_change(opened, entry, self.kind.name, current.id)
         return await self.find(opened.tenant, opened.db, current.id)
 
     async def write_removal(self, opened: OpenChanges, current: T, *, expected: Expected = None) -> None:
@@ -278,12 +281,15 @@ class Collection(Generic[T]):
             await self.rows.remove(opened.tenant, db, current.id)
             if self.written is not None:
                 await self.written(opened, current, None)
+            await note_hand_change(opened, entry, self.kind.name, current.id)
+            await ownership.remove(opened.tenant, db, self.kind.name, current.id)
 
     async def insert(self, opened: OpenChanges, new: T) -> None:
         """Store a new object in open changes, without checks and without an entry."""
         await self.rows.insert(opened.tenant, opened.db, new)
 
-    async def _prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> None:
+    async def prepare_one(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> None:
+        """Check a wanted object before the transaction of its change; it may wait for the network."""
         if self.prepare is not None:
             await self.prepare(tenant, catalog, wanted, by)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from gateway.catalog.etags import Expected, check_tag
+from gateway.catalog.kinds.hand_changes import note_hand_change
 from gateway.catalog.transaction import (
     Author,
     CatalogChange,
@@ -81,7 +82,7 @@ class SingleObject(Generic[S]):
         async with catalog.store.reading(tenant) as db:
             one = await self.row.get(tenant, db) if one is None else one
             status = None if compute is None else await compute(tenant, db, one, catalog.options)
-            return Shown(one=one, status=status, tag=await self._tag(tenant, db, one))
+            return Shown(one=one, status=status, tag=await self.tag_for(tenant, db, one))
 
     async def set(
         self,
@@ -124,7 +125,7 @@ class SingleObject(Generic[S]):
         await opened.lock()
         tenant, db = opened.tenant, opened.db
         current = await self.row.get(tenant, db)
-        check_tag(await self._tag(tenant, db, current), expected)
+        check_tag(await self.tag_for(tenant, db, current), expected)
         wanted = self.normalise(revise(current))
         members = settable(self.kind.of)
         if is_whole and values_of(wanted, members) == values_of(current, members):
@@ -137,7 +138,9 @@ class SingleObject(Generic[S]):
             saved = await self.row.save(tenant, db, wanted)
             if self.written is not None:
                 entry.detail |= await self.written(opened, current, saved)
+            await note_hand_change(opened, entry, name, name)
         return saved
 
-    async def _tag(self, tenant: TenantId, db: Db, one: S) -> str:
+    async def tag_for(self, tenant: TenantId, db: Db, one: S) -> str:
+        """The entity tag of an object."""
         return f"{self.kind.name}.{one.version}" if self.tag is None else await self.tag(tenant, db, one)

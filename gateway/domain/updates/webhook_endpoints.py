@@ -30,6 +30,11 @@ class WebhookEventKind(StrEnum):
     APPROVAL_RAN = "approval.ran"
     APPROVAL_UNKNOWN = "approval.unknown"
     SOURCE_PROPOSED = "source.proposed"
+    CONFIGURATION_DRIFTED = "configuration.drifted"
+
+
+_DEFAULT_KINDS = tuple(kind for kind in WebhookEventKind if kind is not WebhookEventKind.CONFIGURATION_DRIFTED)
+"""Replicas of the previous release cannot read an endpoint with the kind `configuration.drifted`."""
 
 
 class DeliveryState(StrEnum):
@@ -81,9 +86,9 @@ class OutboundWebhook:
         tuple[WebhookEventKind, ...],
         Length(least=1, most=len(WebhookEventKind)),
         Shape.DISTINCT,
-        About("The kinds of events to send; default: all."),
+        About("The kinds of events to send; default: all but `configuration.drifted`."),
         Option(name="kind"),
-    ] = tuple(WebhookEventKind)
+    ] = _DEFAULT_KINDS
     description: Annotated[str, Length(most=500), About("The description, for people.")] = ""
     enabled: Annotated[
         bool, About("False pauses delivery: new events are dropped, and queued deliveries wait."), Shape.LISTED

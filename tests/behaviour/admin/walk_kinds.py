@@ -20,9 +20,26 @@ async def walk_kinds(walk: Walk) -> None:
     await walk.ask("POST", f"{ACME}/resource-templates", 201, json=template("note://{id}", text))
     for kind in KINDS:
         await _walk_kind(walk, kind)
+    await _walk_manifests(walk)
     await walk.ask("DELETE", f"{ACME}/resource-templates?uri={quote('note://{id}', safe='')}", 204)
     for single in SINGLETONS:
         await _walk_singleton(walk, single)
+
+
+async def _walk_manifests(walk: Walk) -> None:
+    """Apply objects with each result and refusal, and remove them."""
+    path, wanted = f"{ACME}/apply", {"kind": "webhook", "name": "applied"}
+    await walk.ask("POST", path, 200, json={"objects": [wanted], "dry_run": True})
+    made = await walk.ask("POST", path, 200, json={"objects": [wanted], "set": "platform"})
+    assert made.json()["objects"][0]["secret"]
+    await walk.ask("POST", path, 400, json={"objects": [wanted, wanted]})
+    await walk.ask("POST", path, 409, json={"objects": [wanted], "set": "other"})
+    expected = [{"kind": "webhook", "name": "applied", "etag": None}]
+    await walk.ask("POST", path, 412, json={"objects": [wanted], "expected": expected})
+    unknown = {"kind": "watch", "name": "nothing://1", "members": {"url": "https://api.example/"}}
+    await walk.ask("POST", path, 422, json={"objects": [unknown]})
+    await walk.ask("POST", path, 413, content=b" " * (4 * 2**20 + 1), headers={"content-type": "application/json"})
+    await walk.ask("DELETE", f"{ACME}/webhooks/applied", 204)
 
 
 async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:

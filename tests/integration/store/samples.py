@@ -62,6 +62,7 @@ from gateway.domain.tenancy.issuers import (
     person_id,
 )
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
+from gateway.domain.tenancy.ownership import Ownership
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
@@ -106,6 +107,7 @@ from gateway.store.identity import (
     sign_ins,
 )
 from gateway.store.jobs import Job
+from gateway.store.kinds import ownership
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
@@ -567,6 +569,7 @@ class Stored:
     audit: AuditId
     primitive: Primitive
     profile: Profile
+    ownership: Ownership
     credential: StoredCredential
     webhook: Webhook
     watch: Watch
@@ -658,7 +661,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
         await credentials.insert(tenant.id, db, SEALER, credential, secret)
         await primitives.insert(tenant.id, db, primitive)
-        await PROFILES.insert(tenant.id, db, profile)
+        owned = await _store_owned(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await WEBHOOKS.insert_sealed(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
@@ -693,6 +696,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         audit=entry,
         primitive=primitive,
         profile=profile,
+        ownership=owned,
         credential=credential,
         webhook=webhook,
         watch=watch,
@@ -708,6 +712,14 @@ async def store_everything(store: Store, slug: str) -> Stored:
         delivery=delivery,
         proposal=proposal,
     )
+
+
+async def _store_owned(tenant: TenantId, db: Db, profile: Profile) -> Ownership:
+    """A profile that a set of manifests owns."""
+    owned = Ownership(kind="profile", id=profile.id, set="platform", digest=profile.name.encode())
+    await PROFILES.insert(tenant, db, profile)
+    await ownership.save(tenant, db, owned)
+    return owned
 
 
 def make_signature(tenant: TenantId, signer: str) -> Signature:

@@ -72,6 +72,7 @@ from gateway.store.identity import (
     people,
     sign_ins,
 )
+from gateway.store.kinds import ownership
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
@@ -149,6 +150,7 @@ _MODULES = (
     grants,
     sealed_values,
     export_keys,
+    ownership,
 )
 _VICTIM, _INTRUDER = "victim", "intruder"
 _SHORT = timedelta(seconds=30)
@@ -244,6 +246,10 @@ def _value(one: Any, column: str) -> str:
 _CALLS: Mapping[str, _Call] = {
     **{name: query for row, planted in _SINGLETONS for name, query in _calls_of_single(row, planted).items()},
     **{name: query for rows, of in _KINDS for name, query in _calls_of(rows, of).items()},
+    "ownership.get": lambda t, db, v: ownership.get(t, db, "profile", v.profile.id),
+    "ownership.find": lambda t, db, v: ownership.find(t, db, "platform", [("profile", v.profile.id)]),
+    "ownership.save": lambda t, db, v: ownership.save(t, db, replace(v.ownership, set="planted")),
+    "ownership.remove": lambda t, db, v: ownership.remove(t, db, "profile", v.profile.id),
     "tool_aliases.add": lambda t, db, v: tool_aliases.add(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
     "tool_aliases.active": lambda t, db, v: tool_aliases.active(t, db),
     "tool_aliases.resolve": lambda t, db, v: tool_aliases.resolve(t, db, [f"{_VICTIM}_old"]),

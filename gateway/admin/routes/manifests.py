@@ -1,0 +1,159 @@
+"""The endpoint that applies manifests to a tenant."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from anyio.lowlevel import checkpoint
+
+from gateway.admin.crud import endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.limits import WorkKind
+from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
+from gateway.admin.responses.manifests import AppliedSetShown
+from gateway.admin.validation import validate
+from gateway.catalog.manifests.apply import apply_manifests
+from gateway.catalog.manifests.limits import MAX_BODY_BYTES, MAX_FAULTS
+from gateway.catalog.manifests.manifest import ExpectedTag, ManifestSet, Move, Wanted
+from gateway.catalog.manifests.targets import TARGETS, Compose, SingletonTarget, Target
+from gateway.catalog.transaction import CatalogOptions
+from gateway.domain.audit import OPERATOR_RULE
+from gateway.domain.tenancy.principals import Caller, Operator
+from gateway.errors import Fault, Forbidden, InvalidBody
+from gateway.identity.permissions import require
+from gateway.kinds.kind import Kind
+from gateway.kinds.manifests import MANIFEST_KINDS, below_object, key_of
+from gateway.kinds.singleton import Singleton
+from gateway.web.kinds.manifests import manifest_model
+from gateway.web.kinds.models import models_of
+from gateway.web.kinds.singleton_models import singleton_models_of
+from gateway.web.models import BodyModel, NoQuery
+
+_EACH = 50
+"""Objects that are validated between two checkpoints of the event loop: at most 10 ms."""
+
+
+async def apply(admin: AdminDependencies, call: AdminRequest[ManifestSetSent, NoQuery]) -> AdminResponse:
+    """Make the tenant's objects those of manifests, in one transaction, and show what changes."""
+    body = call.body
+    origin = {"commit": body.commit, "author": body.author}
+    wanted = await _read_all(body.objects, call.by.caller, admin.catalog.options)
+    given = ManifestSet(
+        wanted=wanted,
+        of_set=body.set,
+        adopts=body.adopt,
+        prunes=body.prune,
+        prunes_protected=body.prune_protected,
+        max_deletions=body.max_deletions,
+        moved=[
+            Move(target=_target(one.kind, f"/moved/{place}/kind"), source=one.former, to=one.to)
+            for place, one in enumerate(body.moved)
+        ],
+        expected=[
+            ExpectedTag(target=_target(one.kind, f"/expected/{place}/kind"), key=one.name or "", tag=one.etag)
+            for place, one in enumerate(body.expected)
+        ],
+        origin={name: text for name, text in origin.items() if text is not None},
+        is_dry_run=body.dry_run,
+    )
+    done = await apply_manifests(call.tenant, admin.catalog, given, by=call.by)
+    return AdminResponse(content=AppliedSetShown.of(done))
+
+
+async def _read_all(objects: Sequence[ObjectSent], caller: Caller, options: CatalogOptions) -> Sequence[Wanted]:
+    """Validate the objects.
+
+    Raises:
+        InvalidBody: some are invalid; the faults have their places.
+        Forbidden: the caller may not set objects of a kind.
+    """
+    wanted: list[Wanted] = []
+    faults: list[Fault] = []
+    for place, one in enumerate(objects):
+        try:
+            wanted.append(_read(one, caller, options))
+        except InvalidBody as error:
+            faults += [replace(fault, pointer=f"/objects/{place}{fault.pointer}") for fault in error.faults]
+        if len(faults) >= MAX_FAULTS:
+            break
+        if place % _EACH == _EACH - 1:
+            await checkpoint()
+    if faults:
+        message = f"the body at {faults[0].pointer}: {faults[0].reason}"
+        raise InvalidBody(message, faults=faults[:MAX_FAULTS])
+    return wanted
+
+
+def _read(sent: ObjectSent, caller: Caller, options: CatalogOptions) -> Wanted:
+    target = _target(sent.kind, "/kind")
+    _admit(caller, target.kind)
+    keyed = key_of(target.kind)
+    if (keyed is None) != (sent.name is None):
+        reason = "required" if sent.name is None else "must be absent: a tenant has one such object"
+        raise InvalidBody(f"/name: {reason}", faults=[Fault(pointer="/name", reason=reason)])
+    if keyed is not None and keyed in sent.members:
+        reason = "must be the `name` of the object instead"
+        raise InvalidBody(f"/members/{keyed}: {reason}", faults=[Fault(pointer=f"/members/{keyed}", reason=reason)])
+    key = sent.name or ""
+    try:
+        body = validate({**sent.members, **({keyed: key} if keyed else {})}, manifest_model(target.kind))
+    except InvalidBody as error:
+        error.faults = tuple(replace(fault, pointer=below_object(target.kind, fault.pointer)) for fault in error.faults)
+        raise
+    if isinstance(target, SingletonTarget):
+        return Wanted(target=target, key=key, compose=_compose_singleton(target, body, options))
+    return Wanted(target=target, key=key, compose=partial(models_of(target.kind).compose, body, key))
+
+
+def _compose_singleton(target: SingletonTarget, body: BodyModel, options: CatalogOptions) -> Compose:
+    initial = target.single.initial(target.kind.of, options)
+    models = singleton_models_of(target.kind)
+
+    def compose(current: Any) -> Any:
+        return models.compose(body, current, initial, may_remove=True)
+
+    return compose
+
+
+def _target(name: object, pointer: str) -> Target:
+    """The target of a kind.
+
+    Raises:
+        InvalidBody: there is no such kind.
+    """
+    kind = MANIFEST_KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        reason = f"must be one of {', '.join(MANIFEST_KINDS)}"
+        raise InvalidBody(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
+    return TARGETS[kind.name]
+
+
+def _admit(caller: Caller, kind: Kind[Any] | Singleton[Any]) -> None:
+    """Refuse a caller that could not set an object of this kind by a request for it alone.
+
+    Raises:
+        Forbidden: the key has none of the scopes, or only the operator may do it.
+    """
+    scopes = kind.writers if isinstance(kind, Singleton) else kind.scopes
+    if isinstance(caller, Operator):
+        return
+    if not scopes:  # guard: manifest-operator-kinds
+        raise Forbidden(f"only the operator may set {kind.words}", rule=OPERATOR_RULE)
+    require(caller, caller.tenant, min(scopes & caller.scopes or scopes))
+
+
+ENDPOINTS = (
+    endpoint(
+        "POST",
+        "/tenants/{t}/apply",
+        apply,
+        ManifestSetSent,
+        NoQuery,
+        {200: AppliedSetShown},
+        called="apply_manifests",
+        problems={404, 409, 412, 422, 429},
+        limit=MAX_BODY_BYTES,
+        work=WorkKind.OUTBOUND,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Configuration as code: wanted objects of all kinds, applied to one tenant in one transaction."""

@@ -1,0 +1,161 @@
+"""Application of manifests to one tenant: checks before the transaction, then one transaction for all objects.
+
+Each changed object has a revision and an audit entry of its own; one event follows the commit. An object that would not
+change is not written. A dry run executes the same transaction and rolls it back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gateway.catalog.manifests.differences import find_changes
+from gateway.catalog.manifests.drafts import Draft, prepare_all, read_drafts
+from gateway.catalog.manifests.limits import MAX_FAULTS, MAX_PREPARE_SECONDS, MAX_SECONDS, within
+from gateway.catalog.manifests.manifest import (
+    AppliedObject,
+    AppliedSet,
+    ManifestAction,
+    ManifestSet,
+    ReferredObject,
+    check_terms,
+    locate,
+    words_of,
+)
+from gateway.catalog.manifests.order import Node, sort_by_references
+from gateway.catalog.manifests.owners import Owners
+from gateway.catalog.manifests.pruning import prune
+from gateway.catalog.manifests.targets import TARGETS
+from gateway.catalog.transaction import Author, CatalogContext, OpenChanges, open_changes
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.ownership import Ownership
+from gateway.errors import Fault, GatewayError, PreconditionFailed
+from gateway.store.kinds import ownership
+
+
+class _RolledBack(Exception):
+    """Ends the transaction of a dry run."""
+
+
+async def apply_manifests(tenant: TenantId, catalog: CatalogContext, given: ManifestSet, *, by: Author) -> AppliedSet:
+    """Make the tenant's objects those of the manifests, all or none of them.
+
+    Raises:
+        InvalidBody: an object or a term is invalid; the faults have the places.
+        Conflict: a set may not take over an object or remove as many, or objects name each other in a circle.
+        PreconditionFailed: an expected version is not the current one; the faults name the objects.
+        LimitExceeded: the application takes too long.
+        GatewayError: the kind of an object refused it, as a request for that object alone would be.
+    """
+    check_terms(given)
+    with within(MAX_PREPARE_SECONDS, "checks before the transaction"):
+        async with catalog.store.transaction(tenant) as db:
+            drafts = await read_drafts(tenant, db, given)
+        await prepare_all(tenant, catalog, drafts, by)
+    with within(MAX_SECONDS, "transaction"):
+        return await _apply(tenant, catalog, given, by)
+
+
+async def _apply(tenant: TenantId, catalog: CatalogContext, given: ManifestSet, by: Author) -> AppliedSet:
+    result: AppliedSet | None = None
+    try:
+        async with open_changes(tenant, catalog, by=by) as opened:
+            named = {"set": given.of_set} if given.of_set is not None else {}
+            opened.of_set, opened.origin = given.of_set, {**given.origin, **named}
+            await opened.lock()
+            result = await _write_all(opened, given)
+            if given.is_dry_run:
+                raise _RolledBack
+    except _RolledBack:
+        assert result is not None  # the exception follows the assignment
+        objects = [
+            replace(one, secret=None, id=None if one.action is ManifestAction.CREATE else one.id)
+            for one in result.objects
+        ]
+        return replace(result, objects=objects)
+    return replace(result, references=())
+
+
+async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
+    drafts = await read_drafts(opened.tenant, opened.db, given)
+    await _check_expected(opened, given)
+    found = await _read_owners(opened, given, drafts)
+    owners = Owners(opened.catalog, given, found)
+    owners.refuse_foreign([(draft.place, draft.wanted, draft.before) for draft in drafts])
+    references = await _find_references(opened, drafts) if given.is_dry_run else ()
+    nodes = [
+        Node(
+            address=one.wanted.address,
+            rank=one.wanted.target.rank,
+            refers=one.refers,
+            exists=one.before is not None,
+        )
+        for one in drafts
+    ]
+    done: dict[int, AppliedObject] = {}
+    for place in sort_by_references(nodes):
+        done[place] = await _write(opened, owners, drafts[place])
+    deleted = await prune(opened, given, owners, drafts) if given.prunes else ()
+    objects = [*(done[place] for place in range(len(drafts))), *deleted]
+    return AppliedSet(revision=opened.revision, objects=objects, references=references)
+
+
+async def _read_owners(opened: OpenChanges, given: ManifestSet, drafts: Sequence[Draft]) -> Sequence[Ownership]:
+    if given.of_set is None:
+        return ()
+    ids = [(one.wanted.target.name, one.wanted.target.id_of(one.before)) for one in drafts if one.before is not None]
+    return await ownership.find(opened.tenant, opened.db, given.of_set, ids)
+
+
+async def _write(opened: OpenChanges, owners: Owners, draft: Draft) -> AppliedObject:
+    target, before = draft.wanted.target, draft.before
+    tag = None if before is None else await target.tag(opened.tenant, opened.db, before)
+    has_drifted = owners.has_drifted(target, before)
+    try:
+        after = await draft.write(opened)
+    except GatewayError as error:
+        raise locate(error, draft.place, draft.wanted) from error.__cause__
+    is_written = before is None or after.version != before.version
+    is_adopted = await owners.own(opened, target, after, is_written=is_written)
+    if before is None:
+        action = ManifestAction.CREATE
+    elif draft.former_key is not None:
+        action = ManifestAction.RENAME
+    elif is_written:
+        action = ManifestAction.UPDATE
+    else:
+        action = ManifestAction.ADOPT if is_adopted else ManifestAction.NONE
+    return AppliedObject(
+        kind=target.name,
+        key=draft.wanted.key,
+        id=target.id_of(after),
+        action=action,
+        tag=tag,
+        has_drifted=has_drifted,
+        changes=find_changes(before, after, target.members),
+        secret=opened.generated.get(target.id_of(after)),
+    )
+
+
+async def _check_expected(opened: OpenChanges, given: ManifestSet) -> None:
+    faults: list[Fault] = []
+    for place, expected in enumerate(given.expected):
+        found = await expected.target.read(opened.tenant, opened.db, expected.key)
+        tag = None if found is None else await expected.target.tag(opened.tenant, opened.db, found)
+        if tag != expected.tag:
+            state = "was removed" if tag is None else ("was created" if expected.tag is None else "has changed")
+            words = words_of((expected.target.name, expected.key))
+            faults.append(Fault(pointer=f"/expected/{place}", reason=f"the {words} {state}"))
+    if faults:  # guard: plan-is-current
+        raise PreconditionFailed(f"{faults[0].reason} since the plan; plan again", faults=faults[:MAX_FAULTS])
+
+
+async def _find_references(opened: OpenChanges, drafts: Sequence[Draft]) -> Sequence[ReferredObject]:
+    """The objects that the wanted ones name and the manifests do not have, so that a plan can expect their versions."""
+    named = {one.wanted.address for one in drafts}
+    found: list[ReferredObject] = []
+    for kind, key in sorted({each for one in drafts for each in one.refers} - named):
+        target = TARGETS.get(kind)
+        if target is not None:
+            one = await target.read(opened.tenant, opened.db, key)
+            tag = None if one is None else await target.tag(opened.tenant, opened.db, one)
+            found.append(ReferredObject(kind=kind, key=key, tag=tag))
+    return found

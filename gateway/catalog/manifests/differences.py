@@ -1,0 +1,68 @@
+"""Differences between an object and the one that replaces it, and the digest of what was applied."""
+
+import hmac
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+import orjson
+
+from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN
+from gateway.domain.json_access import point
+from gateway.kinds.members import Member
+
+_DOMAIN = b"manifest\0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueChange:
+    """One changed value, by JSON Pointer; null for an absent one."""
+
+    pointer: str
+    before: object = None
+    after: object = None
+
+
+def find_changes(before: Any | None, after: Any | None, members: Sequence[Member]) -> Sequence[ValueChange]:
+    """The changed values of these members; one side may be absent."""
+    old, new = _describe(before, members), _describe(after, members)
+    found = list(_differences(old, new, ()))
+    if len(found) <= MAX_CHANGES_SHOWN:
+        return found
+    return [
+        ValueChange(pointer=point(name), before=old.get(name), after=new.get(name))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    ]
+
+
+def digest_of(one: Any, members: Sequence[Member], *, key: bytes) -> bytes:
+    """A MAC of these members. Members with their default do not count, so that a new member changes no digest."""
+    given = [each for each in members if getattr(one, each.name) != each.default]
+    text = orjson.dumps(_describe(one, given), option=orjson.OPT_SORT_KEYS)
+    return hmac.digest(key, _DOMAIN + text, "sha256")
+
+
+def _describe(one: Any | None, members: Sequence[Member]) -> Mapping[str, Any]:
+    return {} if one is None else {each.name: msgspec.to_builtins(getattr(one, each.name)) for each in members}
+
+
+def _differences(old: object, new: object, path: tuple[str, ...]) -> Iterator[ValueChange]:
+    if old == new:
+        return
+    before, after = _parts(old), _parts(new)
+    if before is None or after is None or type(old) is not type(new):
+        yield ValueChange(pointer=point(*path), before=old, after=new)
+        return
+    for name in {**before, **after}:
+        yield from _differences(before.get(name), after.get(name), (*path, name))
+
+
+def _parts(value: object) -> Mapping[str, object] | None:
+    """The members of an object or the elements of a list; None for another value."""
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value)
+    if isinstance(value, list | tuple):
+        return {str(place): each for place, each in enumerate(cast("Sequence[object]", value))}
+    return None

@@ -1,0 +1,104 @@
+"""Drafts: each wanted object beside the current one, composed and checked before it is written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from gateway.catalog.manifests.limits import MAX_FAULTS, PREPARED_AT_ONCE
+from gateway.catalog.manifests.manifest import ManifestSet, Wanted, locate
+from gateway.catalog.manifests.targets import CollectionTarget
+from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
+from gateway.domain.identifiers import TenantId
+from gateway.errors import GatewayError, NameConflict, NameTaken
+from gateway.kinds.members import values_of
+from gateway.kinds.references import Address
+from gateway.store.engine import Db
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """One wanted object. `former_key` is the key of the current object, if a move changes it."""
+
+    place: int
+    wanted: Wanted
+    before: Any | None
+    composed: Any
+    former_key: str | None = None
+
+    @property
+    def refers(self) -> frozenset[Address]:
+        """The objects that the wanted one names."""
+        return self.wanted.target.refers(self.composed)
+
+    @property
+    def is_equal(self) -> bool:
+        """True if nothing would change."""
+        members = self.wanted.target.members
+        if self.before is None or self.former_key is not None:
+            return False
+        return values_of(self.before, members) == values_of(self.composed, members)
+
+    async def write(self, opened: OpenChanges) -> Any:
+        """Write the object in open changes, and return it."""
+        target = self.wanted.target
+        if self.former_key is not None and isinstance(target, CollectionTarget):
+            return await target.rename(opened, self.before, self.wanted.key, self.wanted.compose)
+        return await target.write(opened, self.wanted.key, self.wanted.compose)
+
+
+async def read_drafts(tenant: TenantId, db: Db, given: ManifestSet) -> Sequence[Draft]:
+    """Read the current object of each wanted one, and compose the objects to write.
+
+    Raises:
+        GatewayError: an object cannot be composed; the faults of all such objects have their places.
+    """
+    former = {(move.target.name, move.to): move.source for move in given.moved}
+    drafts: list[Draft] = []
+    refused: list[GatewayError] = []
+    for place, wanted in enumerate(given.wanted):
+        try:
+            drafts.append(await _read(tenant, db, place, wanted, former.get(wanted.address)))
+        except GatewayError as error:
+            refused.append(locate(error, place, wanted))
+    if refused:
+        refused[0].faults = tuple(fault for error in refused for fault in error.faults)[:MAX_FAULTS]
+        raise refused[0]
+    return drafts
+
+
+async def _read(tenant: TenantId, db: Db, place: int, wanted: Wanted, former: str | None) -> Draft:
+    target, key = wanted.target, wanted.key
+    before: Any = await target.read(tenant, db, key)
+    moved = None if former is None else await target.read(tenant, db, former)
+    if moved is None:
+        return Draft(place=place, wanted=wanted, before=before, composed=wanted.compose(before))
+    if before is not None:
+        owner = NameConflict(name=key, owner=f"{target.name}:{key}")
+        raise NameTaken(f"the name is taken, so {former} cannot have it", conflicts=[owner])
+    return Draft(place=place, wanted=wanted, before=moved, composed=wanted.compose(moved), former_key=former)
+
+
+async def prepare_all(tenant: TenantId, catalog: CatalogContext, drafts: Sequence[Draft], by: Author) -> None:
+    """Run the checks of changed objects that may wait for the network, some at once.
+
+    Raises:
+        GatewayError: an object was refused: the first one, if there are several.
+    """
+    refused: dict[int, GatewayError] = {}
+    slots = anyio.CapacityLimiter(PREPARED_AT_ONCE)  # guard: apply-prepares-few
+
+    async def prepare(draft: Draft) -> None:
+        async with slots:
+            try:
+                await draft.wanted.target.prepare(tenant, catalog, draft.composed, by)
+            except GatewayError as error:
+                refused[draft.place] = locate(error, draft.place, draft.wanted)
+
+    async with anyio.create_task_group() as group:
+        for draft in drafts:
+            if not draft.is_equal:
+                group.start_soon(prepare, draft)
+    if refused:
+        raise refused[min(refused)]

@@ -1,0 +1,43 @@
+"""Limits of one application of manifests."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+import anyio
+
+from gateway.errors import LimitExceeded
+
+MAX_OBJECTS: Final = 1_000
+"""Objects of one application: each takes about 5 ms, in which no other change of the tenant can begin."""
+MAX_EXPECTED: Final = 4_000
+"""Expected versions of one application: of its objects, and of those that they refer to."""
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of the body: 4 KiB for each of the objects; its parsing takes 50 ms of a thread."""
+MAX_SECONDS: Final = 30.0
+"""Seconds from the start of the transaction to its commit, in which other changes of the tenant wait."""
+MAX_PREPARE_SECONDS: Final = 60.0
+"""Seconds of all checks before the transaction, which wait for upstreams."""
+PREPARED_AT_ONCE: Final = 8
+"""Objects whose checks before the transaction run at once, so that an application uses few connections."""
+DEFAULT_MAX_DELETIONS: Final = 20
+"""Objects that pruning removes at most if the request has no other limit: few manifests lose more at once."""
+MAX_CHANGES_SHOWN: Final = 100
+"""Changed values that the result shows of one object; with more, it shows the changed members as a whole."""
+MAX_FAULTS: Final = 20
+"""Faults of a refusal, as for other requests."""
+
+
+@contextmanager
+def within(seconds: float, part: str) -> Generator[None]:
+    """End the block after some seconds.
+
+    Raises:
+        LimitExceeded: the block took longer.
+    """
+    try:
+        with anyio.fail_after(seconds):  # guard: apply-bounded-in-time
+            yield
+    except TimeoutError:
+        message = f"the {part} took more than {seconds:g} s; apply fewer objects at once, or retry later"
+        raise LimitExceeded(message, limit="apply_seconds") from None

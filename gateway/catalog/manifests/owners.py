@@ -1,0 +1,94 @@
+"""Owners of objects during an application: refusals of foreign objects, drift, and the set that becomes the owner."""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.catalog.manifests.differences import digest_of
+from gateway.catalog.manifests.limits import MAX_FAULTS
+from gateway.catalog.manifests.manifest import ManifestSet, Wanted
+from gateway.catalog.manifests.targets import TARGETS, CollectionTarget, Target
+from gateway.catalog.transaction import CatalogChange, CatalogContext, OpenChanges
+from gateway.domain.tenancy.ownership import Ownership
+from gateway.errors import Conflict, Fault
+from gateway.store.kinds import ownership
+
+_KEYS = "audit"
+"""The purpose of the keys of digests: these keys are kept when their secret key is removed."""
+
+
+class Owners:
+    """The owners of the named objects, and all that the set owns, as read under the lock of the tenant."""
+
+    def __init__(self, catalog: CatalogContext, given: ManifestSet, found: Sequence[Ownership]) -> None:
+        self._catalog = catalog
+        self._given = given
+        self._found: Mapping[tuple[str, str], Ownership] = {(one.kind, one.id): one for one in found}
+
+    def owner(self, target: Target, one: Any | None) -> Ownership | None:
+        """The ownership of an object, if a set owns it."""
+        return None if one is None else self._found.get((target.name, target.id_of(one)))
+
+    def refuse_foreign(self, places: Sequence[tuple[int, Wanted, Any | None]]) -> None:
+        """Refuse existing objects that the set does not own, without the permission to adopt them.
+
+        Raises:
+            Conflict: there are some; each fault names one.
+        """
+        if self._given.of_set is None:
+            return
+        faults = [
+            Fault(pointer=f"/objects/{place}", reason=f"{wanted.words} {reason}")
+            for place, wanted, current in places
+            if (reason := self._obstacle(wanted.target, current))
+        ]
+        if faults and not self._given.adopts:  # guard: manifest-adopts-nothing
+            raise Conflict(f"{faults[0].reason}; `adopt` takes it over", faults=faults[:MAX_FAULTS])
+
+    def has_drifted(self, target: Target, one: Any | None) -> bool:
+        """True if an object differs from what its set applied last."""
+        owned = self.owner(target, one)
+        if owned is None or owned.set != self._given.of_set:
+            return False
+        keys = self._catalog.sealer.derive_kept(_KEYS)
+        return not any(hmac.compare_digest(digest_of(one, target.members, key=key), owned.digest) for key in keys)
+
+    async def own(self, opened: OpenChanges, target: Target, one: Any, *, is_written: bool) -> bool:
+        """Store the set as the owner of an object; True if this took over an object that is not written otherwise."""
+        of_set, of = self._given.of_set, target.id_of(one)
+        if of_set is None:
+            return False
+        former = self.owner(target, one)
+        digest = digest_of(one, target.members, key=self._catalog.chain_key)
+        owned = Ownership(kind=target.name, id=of, set=of_set, digest=digest)
+        if owned == former:
+            return False
+        is_adopted = not is_written and (former is None or former.set != of_set)
+        if is_adopted:
+            detail: dict[str, object] = {"id": of, "from": None if former is None else former.set}
+            key = target.key_of(one) or target.name
+            async with opened.one(CatalogChange(action=f"{target.name}.adopt", target=key, detail=detail)):
+                pass
+        await ownership.save(opened.tenant, opened.db, owned)
+        return is_adopted
+
+    async def unnamed(self, opened: OpenChanges, named: set[tuple[str, str]]) -> Sequence[tuple[CollectionTarget, Any]]:
+        """The objects that the set owns and the manifests do not name; singletons are never removed."""
+        found: list[tuple[CollectionTarget, Any]] = []
+        for (kind, of), owned in self._found.items():
+            target = TARGETS.get(kind)
+            # guard: prune-own-objects
+            if owned.set != self._given.of_set or (kind, of) in named or not isinstance(target, CollectionTarget):
+                continue
+            one = await target.read_id(opened.tenant, opened.db, of)
+            if one is not None:
+                found.append((target, one))
+        return found
+
+    def _obstacle(self, target: Target, one: Any | None) -> str:
+        if one is None:
+            return ""
+        owned = self.owner(target, one)
+        if owned is not None:
+            return "" if owned.set == self._given.of_set else f"belongs to the set {owned.set}"
+        return "" if target.is_untouched(one, self._catalog.options) else "exists and belongs to no set"

@@ -1,0 +1,67 @@
+"""Pruning: the removal of objects that a set owns and its manifests no longer name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.catalog.manifests.differences import find_changes
+from gateway.catalog.manifests.drafts import Draft
+from gateway.catalog.manifests.limits import MAX_FAULTS
+from gateway.catalog.manifests.manifest import AppliedObject, ManifestAction, ManifestSet, words_of
+from gateway.catalog.manifests.order import Node, sort_by_references
+from gateway.catalog.manifests.owners import Owners
+from gateway.catalog.manifests.targets import CollectionTarget
+from gateway.catalog.transaction import OpenChanges
+from gateway.errors import Conflict, Fault, GatewayError
+
+
+async def prune(
+    opened: OpenChanges, given: ManifestSet, owners: Owners, drafts: Sequence[Draft]
+) -> Sequence[AppliedObject]:
+    """Remove what the set owns and does not name: objects that name others first.
+
+    Raises:
+        Conflict: it would remove more than permitted, or a protected object; the faults name the objects.
+    """
+    named = {(one.wanted.target.name, one.wanted.target.id_of(one.before)) for one in drafts if one.before is not None}
+    unnamed = await owners.unnamed(opened, named)
+    refuse_removals(given, unnamed)
+    nodes = [
+        Node(address=(target.name, target.key_of(one)), rank=target.rank, refers=target.refers(one), exists=True)
+        for target, one in unnamed
+    ]
+    removed: list[AppliedObject] = []
+    for place in reversed(sort_by_references(nodes)):
+        target, one = unnamed[place]
+        try:
+            await target.remove(opened, one)
+        except GatewayError as error:
+            error.message = f"{words_of((target.name, target.key_of(one)))}: {error.message}"
+            raise
+        removed.append(
+            AppliedObject(
+                kind=target.name,
+                key=target.key_of(one),
+                id=target.id_of(one),
+                action=ManifestAction.DELETE,
+                tag=await target.tag(opened.tenant, opened.db, one),
+                has_drifted=owners.has_drifted(target, one),
+                changes=find_changes(one, None, target.members),
+            )
+        )
+    return removed
+
+
+def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[CollectionTarget, Any]]) -> None:
+    """Refuse to remove more objects than permitted, or a protected one without the permission.
+
+    Raises:
+        Conflict: the faults name the objects.
+    """
+    shown = [words_of((target.name, target.key_of(one))) for target, one in unnamed]
+    faults = [Fault(pointer="/prune", reason=f"would remove the {each}") for each in shown]
+    if len(unnamed) > given.max_deletions:  # guard: prune-bounded
+        message = f"pruning would remove {len(unnamed)} objects (`max_deletions` {given.max_deletions})"
+        raise Conflict(message, faults=faults[:MAX_FAULTS])
+    protected = [fault for fault, (target, _) in zip(faults, unnamed, strict=True) if target.is_protected]
+    if protected and not given.prunes_protected:  # guard: prune-protected
+        raise Conflict(f"{protected[0].reason}; `prune_protected` permits it", faults=protected[:MAX_FAULTS])

@@ -1,0 +1,183 @@
+"""Targets of manifests: one form for the collections of kinds and for singletons, as `apply` uses them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.catalog.kinds.collection import Collection, tag_of_kind
+from gateway.catalog.kinds.index import COLLECTIONS
+from gateway.catalog.kinds.single_object import SingleObject
+from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
+from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
+from gateway.domain.identifiers import TenantId
+from gateway.kinds.kind import Kind
+from gateway.kinds.members import Member, settable
+from gateway.kinds.references import Address, references_of
+from gateway.kinds.singleton import Singleton
+from gateway.store.engine import Db
+
+Compose = Callable[[Any | None], Any]
+"""Returns the wanted object, given the current one, if any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionTarget:
+    """The objects of one kind; `rank` orders the kinds in which objects are written, unless references decide."""
+
+    collection: Collection[Any]
+    rank: int
+
+    @property
+    def kind(self) -> Kind[Any]:
+        """The declaration of the kind."""
+        return self.collection.kind
+
+    @property
+    def name(self) -> str:
+        """The name of the kind."""
+        return self.kind.name
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """The members that a manifest sets."""
+        return [one for one in settable(self.kind.of) if one.is_stored]
+
+    @property
+    def is_protected(self) -> bool:
+        """True if the removal of an object needs a permission of its own."""
+        return self.kind.is_protected
+
+    async def read(self, tenant: TenantId, db: Db, key: str) -> Any | None:
+        """The object of this key; None if there is none."""
+        kind = self.kind
+        if kind.built_in is not None and kind.key_of(kind.built_in) == key:
+            return kind.built_in
+        found = await self.collection.rows.get(tenant, db, key, locked=self.collection.is_locked)
+        # An id finds its object too; in a manifest, it would be a second name.
+        if found is None or kind.key_of(found) != key:  # guard: manifest-names-no-ids
+            return None
+        return found
+
+    async def read_id(self, tenant: TenantId, db: Db, of: str) -> Any | None:
+        """The object with this id; None if there is none."""
+        found = await self.collection.rows.get(tenant, db, of, locked=self.collection.is_locked)
+        return found if found is not None and found.id == of else None
+
+    def key_of(self, one: Any) -> str:
+        """The key of an object, such as its name."""
+        return self.kind.key_of(one)
+
+    def id_of(self, one: Any) -> str:
+        """The id of an object."""
+        return str(one.id)
+
+    def is_untouched(self, one: Any, options: CatalogOptions) -> bool:
+        """False: a request has created each object."""
+        del one, options
+        return False
+
+    async def tag(self, tenant: TenantId, db: Db, one: Any) -> str:
+        """The entity tag of an object."""
+        del tenant, db
+        return tag_of_kind(one)
+
+    def refers(self, one: Any) -> frozenset[Address]:
+        """The objects that one names."""
+        more = self.kind.refers
+        return references_of(one) if more is None else references_of(one) | frozenset(more(one))
+
+    async def prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: Any, by: Author) -> None:
+        """Check a wanted object before the transaction."""
+        await self.collection.prepare_one(tenant, catalog, wanted, by)
+
+    async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
+        """Replace or create an object; an equal one is not written."""
+        written, _ = await self.collection.write_set(opened, key, compose)
+        return written
+
+    async def rename(self, opened: OpenChanges, current: Any, key: str, compose: Compose) -> Any:
+        """Replace an object by one with another key."""
+        revised: Any = replace(compose(current), **{self.kind.keyed: key})
+        return await self.collection.write_change(opened, current, revised)
+
+    async def remove(self, opened: OpenChanges, one: Any) -> None:
+        """Remove an object."""
+        await self.collection.write_removal(opened, one)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingletonTarget:
+    """One singleton, which has no key, and its name as its id."""
+
+    single: SingleObject[Any]
+    rank: int
+
+    @property
+    def kind(self) -> Singleton[Any]:
+        """The declaration of the singleton."""
+        return self.single.kind
+
+    @property
+    def name(self) -> str:
+        """The name of the singleton."""
+        return self.kind.name
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """The members that a manifest sets."""
+        return settable(self.kind.of)
+
+    async def read(self, tenant: TenantId, db: Db, key: str) -> Any:
+        """The tenant's object."""
+        del key
+        return await self.single.row.get(tenant, db)
+
+    def key_of(self, one: Any) -> str:
+        """The empty key."""
+        del one
+        return ""
+
+    def id_of(self, one: Any) -> str:
+        """The name of the singleton."""
+        del one
+        return self.name
+
+    def is_untouched(self, one: Any, options: CatalogOptions) -> bool:
+        """True if the object has the values of a new tenant, so that nothing is taken over."""
+        initial: Any = self.single.initial(self.kind.of, options)
+        return all(getattr(one, each.name) == getattr(initial, each.name) for each in self.members)
+
+    async def tag(self, tenant: TenantId, db: Db, one: Any) -> str:
+        """The entity tag of the object."""
+        return await self.single.tag_for(tenant, db, one)
+
+    def refers(self, one: Any) -> frozenset[Address]:
+        """The objects that the singleton names."""
+        return references_of(one)
+
+    async def prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: Any, by: Author) -> None:
+        """Check a wanted object before the transaction: singletons need no network."""
+
+    async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
+        """Replace the object; an equal one is not written."""
+        del key
+        return await self.single.write(opened, compose, is_whole=True)
+
+
+Target = CollectionTarget | SingletonTarget
+
+
+def _ranked() -> Sequence[Target]:
+    """All targets: singletons that only bound the objects come first, those that name objects last."""
+    first = [one for one in SINGLE_OBJECTS if not one.kind.names_objects]
+    last = [one for one in SINGLE_OBJECTS if one.kind.names_objects]
+    middle = len(first) + len(COLLECTIONS)
+    return [
+        *(SingletonTarget(single=one, rank=rank) for rank, one in enumerate(first)),
+        *(CollectionTarget(collection=one, rank=rank) for rank, one in enumerate(COLLECTIONS, len(first))),
+        *(SingletonTarget(single=one, rank=rank) for rank, one in enumerate(last, middle)),
+    ]
+
+
+TARGETS: Mapping[str, Target] = {target.name: target for target in _ranked()}
+"""The targets by the name of their kind."""

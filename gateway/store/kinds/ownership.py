@@ -1,0 +1,70 @@
+"""Rows of the objects that sets of manifests own."""
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    DateTime,
+    LargeBinary,
+    RowMapping,
+    Table,
+    Text,
+    delete,
+    func,
+    or_,
+    select,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.ownership import Ownership
+from gateway.store.engine import Db
+from gateway.store.tables import metadata
+
+owned_objects = Table(
+    "owned_objects",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("object_id", Text, primary_key=True),
+    Column("set_name", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("applied_at", DateTime(timezone=True), nullable=False),
+)
+_columns = owned_objects.c
+
+
+async def get(tenant: TenantId, db: Db, kind: str, of: str) -> Ownership | None:
+    """The ownership of one object; None if no set owns it."""
+    row = (await db.execute(select(owned_objects).where(*_is(tenant, kind, of)))).mappings().one_or_none()
+    return _ownership(row) if row else None
+
+
+async def find(tenant: TenantId, db: Db, of_set: str, objects: Collection[tuple[str, str]]) -> Sequence[Ownership]:
+    """All that a set owns, and the ownership of these objects, each given by kind and id."""
+    is_wanted = or_(_columns.set_name == of_set, tuple_(_columns.kind, _columns.object_id).in_(list(objects)))
+    rows = await db.execute(select(owned_objects).where(_columns.tenant_id == tenant, is_wanted))
+    return [_ownership(row) for row in rows.mappings()]
+
+
+async def save(tenant: TenantId, db: Db, owned: Ownership) -> None:
+    """Store the owner of an object, in place of another one."""
+    changed = {"set_name": owned.set, "digest": owned.digest, "applied_at": func.now()}
+    added = insert_into(owned_objects).values(tenant_id=tenant, kind=owned.kind, object_id=owned.id, **changed)
+    keys = [_columns.tenant_id, _columns.kind, _columns.object_id]
+    await db.execute(added.on_conflict_do_update(index_elements=keys, set_=changed))
+
+
+async def remove(tenant: TenantId, db: Db, kind: str, of: str) -> None:
+    """Remove the ownership of an object, if it has one."""
+    await db.execute(delete(owned_objects).where(*_is(tenant, kind, of)))
+
+
+def _is(tenant: TenantId, kind: str, of: str) -> Sequence[ColumnElement[bool]]:
+    return (_columns.tenant_id == tenant, _columns.kind == kind, _columns.object_id == of)
+
+
+def _ownership(row: RowMapping) -> Ownership:
+    return Ownership(kind=row["kind"], id=row["object_id"], set=row["set_name"], digest=row["digest"])

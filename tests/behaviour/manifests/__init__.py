@@ -1,0 +1,1 @@
+"""Configuration as code over the admin API."""

@@ -1,0 +1,161 @@
+"""Ownership of objects by sets of manifests: adoption, new names, pruning and drift."""
+
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from tests.support.gateway import RunningGateway
+from tests.support.manifests import actions, apply, entries_of, profile, send, tenant_for_manifests
+
+ROOT = "/tenants/acme"
+
+
+@pytest.fixture
+async def acme(gateway: RunningGateway) -> RunningGateway:
+    """The gateway with one tenant."""
+    await tenant_for_manifests(gateway)
+    return gateway
+
+
+def _reasons(answer: httpx.Response, status: int = 409) -> list[str]:
+    assert answer.status_code == status, answer.text
+    return [fault["reason"] for fault in answer.json()["errors"]]
+
+
+def _policy(**members: Any) -> dict[str, Any]:
+    return {"kind": "policy", "members": members}
+
+
+async def test_a_set_takes_over_nothing_unless_permitted(acme: RunningGateway) -> None:
+    """Ours: an object of another set, or of none, is refused; `adopt` takes it over, with an entry (CFG-3)."""
+    await acme.admin.put(f"{ROOT}/profiles/by-hand", json={})
+    await acme.admin.patch(f"{ROOT}/policy", json={"dangerous": "deny"})
+    await apply(acme, [profile("of-other")], set="other")
+    wanted = [profile("by-hand"), profile("of-other", description="New."), profile("new"), _policy(dangerous="deny")]
+    assert _reasons(await send(acme, wanted, set="platform")) == [
+        "profile by-hand exists and belongs to no set",
+        "profile of-other belongs to the set other",
+        "policy exists and belongs to no set",
+    ]
+    before = len(await entries_of(acme))
+    done = await apply(acme, wanted, set="platform", adopt=True, dry_run=True)
+    assert done == await apply(acme, wanted, set="platform", adopt=True) | {
+        "objects": [one | {"id": one["id"] if one["name"] != "new" else None} for one in done["objects"]]
+    }
+    assert actions(done) == {"by-hand": "adopt", "of-other": "update", "new": "create", "policy": "adopt"}
+    entries = (await entries_of(acme))[before:]
+    assert [one["action"] for one in entries] == ["policy.adopt", "profile.adopt", "profile.update", "profile.create"]
+    assert [one["detail"].get("drift") for one in entries] == [None, None, "other", None]
+    assert actions(await apply(acme, wanted, set="platform")) == dict.fromkeys(actions(done), "none")
+    assert _reasons(await send(acme, [profile("of-other")], set="other")) == [
+        "profile of-other belongs to the set platform"
+    ]
+
+
+async def test_without_a_set_nothing_is_owned(acme: RunningGateway) -> None:
+    """Ours: without `set`, objects of any owner are applied, and the terms of sets are refused (CFG-3)."""
+    await acme.admin.put(f"{ROOT}/profiles/by-hand", json={})
+    await apply(acme, [profile("by-hand", description="New."), profile("new")])
+    await apply(acme, [profile("new")], set="platform", adopt=True)
+    answer = await send(acme, [profile("new")], adopt=True, prune=True)
+    assert answer.status_code == 400
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/adopt", "/prune"]
+    assert actions(await apply(acme, [profile("new", description="By hand.")])) == {"new": "update"}
+    assert (await entries_of(acme))[-1]["detail"]["drift"] == "platform"
+
+
+async def test_pruning_removes_only_what_the_set_owns(acme: RunningGateway) -> None:
+    """Ours: objects of others, of no set and singletons stay; the number of removals is bounded (CFG-3)."""
+    await acme.admin.put(f"{ROOT}/profiles/by-hand", json={})
+    await apply(acme, [profile("of-other")], set="other")
+    mine = [profile(name) for name in ("a", "b", "c")]
+    await apply(acme, [*mine, _policy(dangerous="deny")], set="platform")
+    kept = await apply(acme, mine[:1], set="platform")
+    assert actions(kept) == {"a": "none"}
+    assert _reasons(await send(acme, mine[:1], set="platform", prune=True, max_deletions=1)) == [
+        "would remove the profile b",
+        "would remove the profile c",
+    ]
+    assert _reasons(await send(acme, [], set="platform", prune=True)) == [
+        "is empty, and `prune` would remove all that the set owns"
+    ]
+    tried = await apply(acme, mine[:1], set="platform", prune=True, dry_run=True)
+    assert actions(tried) == {"a": "none", "b": "delete", "c": "delete"}
+    done = await apply(acme, mine[:1], set="platform", prune=True)
+    assert done == tried
+    shown = (await acme.admin.get(f"{ROOT}/profiles")).json()["items"]
+    assert {one["name"] for one in shown} == {"a", "by-hand", "default", "of-other"}
+    assert (await acme.admin.get(f"{ROOT}/policy")).json()["dangerous"] == "deny"
+    assert [one["action"] for one in await entries_of(acme)][-2:] == ["profile.delete"] * 2
+    assert actions(await apply(acme, mine[:1], set="platform", prune=True)) == {"a": "none"}
+
+
+async def test_an_object_in_use_is_not_pruned(acme: RunningGateway) -> None:
+    """Ours: pruning has the checks of a deletion; what is refused leaves all as it was (CFG-3)."""
+    await apply(acme, [profile("a"), profile("bound")], set="platform")
+    await acme.create_key("acme", profile="bound")
+    refused = await send(acme, [profile("a", description="New.")], set="platform", prune=True)
+    assert _reasons(refused)[0].startswith("used by key")
+    assert (await acme.admin.get(f"{ROOT}/profiles/a")).json()["description"] == ""
+
+
+async def test_a_removed_object_has_no_owner(acme: RunningGateway) -> None:
+    """Ours: an object that is created again belongs to no set, though one of its name did (CFG-3)."""
+    await apply(acme, [profile("a")], set="platform")
+    await acme.admin.delete(f"{ROOT}/profiles/a")
+    assert (await entries_of(acme))[-1]["detail"]["drift"] == "platform"
+    await acme.admin.put(f"{ROOT}/profiles/a", json={})
+    assert _reasons(await send(acme, [profile("a")], set="platform")) == ["profile a exists and belongs to no set"]
+
+
+async def test_a_new_name_keeps_id_and_secret(acme: RunningGateway) -> None:
+    """Ours: a move renames the object, once; without it, the new name would be another object (CFG-3)."""
+    old = {"kind": "webhook-endpoint", "name": "a", "members": {"url": "https://a.example/hook"}}
+    new = {**old, "name": "b", "members": {"url": "https://b.example/hook"}}
+    [made] = (await apply(acme, [old], set="platform"))["objects"]
+    moved = [{"kind": "webhook-endpoint", "from": "a", "to": "b"}]
+    done = await apply(acme, [new], set="platform", moved=moved, prune=True)
+    [renamed] = done["objects"]
+    assert (renamed["action"], renamed["id"], renamed["name"]) == ("rename", made["id"], "b")
+    shown = (await acme.admin.get(f"{ROOT}/webhook-endpoints/b")).json()
+    assert (shown["id"], shown["url"]) == (made["id"], "https://b.example/hook")
+    assert actions(await apply(acme, [new], set="platform", moved=moved, prune=True)) == {"b": "none"}
+    await acme.admin.post(f"{ROOT}/webhook-endpoints", json={"name": "a", "url": "https://a.example/hook"})
+    assert (await send(acme, [new], set="platform", moved=moved)).status_code == 409
+    for wrong in (
+        [{"kind": "profile", "from": "a", "to": "b"}],
+        [{"kind": "webhook-endpoint", "from": "a", "to": "other"}],
+        [{"kind": "webhook-endpoint", "from": "b", "to": "a"}],
+        moved * 2,
+    ):
+        assert (await send(acme, [new], set="platform", moved=wrong)).status_code == 400
+
+
+async def test_drift_is_shown_and_reported(acme: RunningGateway) -> None:
+    """Ours: a change by hand of an owned object is in its entry, a metric, an event and the next result (CFG-3)."""
+    endpoint = {"name": "alerts", "url": "https://hooks.example/x", "kinds": ["configuration.drifted"]}
+    await acme.admin.post(f"{ROOT}/webhook-endpoints", json=endpoint)
+    wanted = [profile("a", description="Mine."), _policy(dangerous="deny")]
+    await apply(acme, wanted, set="platform")
+    counted = await _drift_count(acme)
+    await acme.admin.patch(f"{ROOT}/profiles/a", json={"description": "By hand."})
+    await acme.admin.patch(f"{ROOT}/policy", json={"safe": "deny"})
+    assert [one["detail"].get("drift") for one in (await entries_of(acme))[-2:]] == ["platform"] * 2
+    assert await _drift_count(acme) == counted + 2
+    deliveries = (await acme.admin.get(f"{ROOT}/webhook-endpoints/alerts/deliveries")).json()["items"]
+    assert [one["kind"] for one in deliveries] == ["configuration.drifted"] * 2
+    last = (await acme.admin.get(f"{ROOT}/webhook-endpoints/alerts/deliveries/{deliveries[-1]['id']}")).json()
+    assert last["payload"]["data"]["set"] == "platform"
+    result = await apply(acme, wanted, set="platform")
+    assert [(one["action"], one["drift"]) for one in result["objects"]] == [("update", True)] * 2
+    result = await apply(acme, wanted, set="platform")
+    assert [(one["action"], one["drift"]) for one in result["objects"]] == [("none", False)] * 2
+
+
+async def _drift_count(gateway: RunningGateway) -> float:
+    with anyio.fail_after(5):
+        lines = (await gateway.http.get("/metrics", headers=gateway.admin.headers)).text.splitlines()
+    found = [line for line in lines if line.startswith("gateway_configuration_drift_total{")]
+    return sum(float(line.rpartition(" ")[2]) for line in found)
