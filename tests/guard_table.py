@@ -607,6 +607,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "prune-protected": (NEVER, "test_protected_objects_need_a_permission"),
     },
     "tests/integration/catalog/test_manifests.py": {
+        "apply-prepared": (NEVER, "test_an_object_that_was_not_prepared_is_not_written"),
         "apply-prepares-few": (
             value("anyio.CapacityLimiter(1000)"),
             "test_few_checks_run_at_once_and_the_first_refusal_counts",

@@ -84,7 +84,7 @@ class Collection(Generic[T]):
         self, tenant: TenantId, catalog: CatalogContext, new: T, *, by: Author
     ) -> tuple[T, str | None]:
         """Create an object; return it, and the secret that the gateway generated for it, if any. See `create`."""
-        await self.prepare_one(tenant, catalog, new, by)
+        await self._prepare(tenant, catalog, new, by)
         async with open_changes(tenant, catalog, by=by) as opened:
             made = await self.write_new(opened, new)
         return made, opened.generated.get(made.id)
@@ -112,7 +112,7 @@ class Collection(Generic[T]):
             GatewayError: as for `create` and `change`.
         """
         if self.prepare is not None:
-            await self.prepare_one(tenant, catalog, compose(await self._read(tenant, catalog, name)), by)
+            await self._prepare(tenant, catalog, compose(await self._read(tenant, catalog, name)), by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
             done, is_new = await self.write_set(opened, name, compose, expected=expected)
@@ -138,7 +138,7 @@ class Collection(Generic[T]):
             GatewayError: a special check refused the object.
         """
         if self.prepare is not None:
-            await self.prepare_one(tenant, catalog, revise(await self.get(tenant, catalog, name)), by)
+            await self._prepare(tenant, catalog, revise(await self.get(tenant, catalog, name)), by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
             current = await self._changeable(opened.tenant, opened.db, name)
@@ -205,6 +205,16 @@ class Collection(Generic[T]):
             return self.kind.key_of(await self.find(tenant, db, name)) == name
         except NotFound:
             return False
+
+    async def ready(
+        self, tenant: TenantId, catalog: CatalogContext, compose: Compose[T], current: T | None, *, by: Author
+    ) -> Compose[T]:
+        """Prepare the object that `compose` returns for the current one, outside of transactions.
+
+        Return the function that composes it in the transaction.
+        """
+        await self._prepare(tenant, catalog, compose(current), by)
+        return compose
 
     async def write_new(self, opened: OpenChanges, new: T) -> T:
         """Create an object in open changes; see `create`."""
@@ -288,8 +298,7 @@ class Collection(Generic[T]):
         """Store a new object in open changes, without checks and without an entry."""
         await self.rows.insert(opened.tenant, opened.db, new)
 
-    async def prepare_one(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> None:
-        """Check a wanted object before the transaction of its change; it may wait for the network."""
+    async def _prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> None:
         if self.prepare is not None:
             await self.prepare(tenant, catalog, wanted, by)
 

@@ -49,7 +49,7 @@ async def apply_manifests(tenant: TenantId, catalog: CatalogContext, given: Mani
     with within(MAX_PREPARE_SECONDS, "checks before the transaction"):
         async with catalog.store.transaction(tenant) as db:
             drafts = await read_drafts(tenant, db, given)
-        await prepare_all(tenant, catalog, drafts, by)
+        given = replace(given, wanted=await prepare_all(tenant, catalog, drafts, by))
     with within(MAX_SECONDS, "transaction"):
         return await _apply(tenant, catalog, given, by)
 

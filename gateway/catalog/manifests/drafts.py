@@ -1,7 +1,8 @@
 """Drafts: each wanted object beside the current one, composed and checked before it is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -11,7 +12,7 @@ from gateway.catalog.manifests.manifest import ManifestSet, Wanted, locate
 from gateway.catalog.manifests.targets import CollectionTarget
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
 from gateway.domain.identifiers import TenantId
-from gateway.errors import GatewayError, NameConflict, NameTaken
+from gateway.errors import GatewayError, NameConflict, NameTaken, PreconditionFailed
 from gateway.kinds.members import values_of
 from gateway.kinds.references import Address
 from gateway.store.engine import Db
@@ -80,25 +81,48 @@ async def _read(tenant: TenantId, db: Db, place: int, wanted: Wanted, former: st
     return Draft(place=place, wanted=wanted, before=moved, composed=wanted.compose(moved), former_key=former)
 
 
-async def prepare_all(tenant: TenantId, catalog: CatalogContext, drafts: Sequence[Draft], by: Author) -> None:
+async def prepare_all(
+    tenant: TenantId, catalog: CatalogContext, drafts: Sequence[Draft], by: Author
+) -> Sequence[Wanted]:
     """Run the checks of changed objects that may wait for the network, some at once.
+
+    Return the wanted objects as the transaction composes them.
 
     Raises:
         GatewayError: an object was refused: the first one, if there are several.
     """
     refused: dict[int, GatewayError] = {}
+    wanted = [draft.wanted for draft in drafts]
     slots = anyio.CapacityLimiter(PREPARED_AT_ONCE)  # guard: apply-prepares-few
 
     async def prepare(draft: Draft) -> None:
+        one = draft.wanted
         async with slots:
             try:
-                await draft.wanted.target.prepare(tenant, catalog, draft.composed, by)
+                compose = await one.target.ready(tenant, catalog, one.compose, draft.before, by=by)
             except GatewayError as error:
-                refused[draft.place] = locate(error, draft.place, draft.wanted)
+                refused[draft.place] = locate(error, draft.place, one)
+            else:
+                wanted[draft.place] = replace(one, compose=compose)
 
     async with anyio.create_task_group() as group:
         for draft in drafts:
             if not draft.is_equal:
                 group.start_soon(prepare, draft)
+            elif draft.wanted.target.is_prepared:
+                wanted[draft.place] = replace(draft.wanted, compose=partial(_compose_equal, draft.wanted))
     if refused:
         raise refused[min(refused)]
+    return wanted
+
+
+def _compose_equal(wanted: Wanted, current: Any | None) -> Any:
+    """Compose an object that was equal, so that it was not prepared.
+
+    Raises:
+        PreconditionFailed: it is not equal any more.
+    """
+    composed, members = wanted.compose(current), wanted.target.members
+    if current is None or values_of(composed, members) != values_of(current, members):  # guard: apply-prepared
+        raise PreconditionFailed("it was changed during the request; repeat the request")
+    return composed

@@ -43,6 +43,11 @@ class CollectionTarget:
         return [one for one in settable(self.kind.of) if one.is_stored]
 
     @property
+    def is_prepared(self) -> bool:
+        """True if objects have a check before the transaction."""
+        return self.collection.prepare is not None
+
+    @property
     def is_protected(self) -> bool:
         """True if the removal of an object needs a permission of its own."""
         return self.kind.is_protected
@@ -86,9 +91,11 @@ class CollectionTarget:
         more = self.kind.refers
         return references_of(one) if more is None else references_of(one) | frozenset(more(one))
 
-    async def prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: Any, by: Author) -> None:
-        """Check a wanted object before the transaction."""
-        await self.collection.prepare_one(tenant, catalog, wanted, by)
+    async def ready(
+        self, tenant: TenantId, catalog: CatalogContext, compose: Compose, current: Any | None, *, by: Author
+    ) -> Compose:
+        """Check a wanted object before the transaction; return the function that composes it in the transaction."""
+        return await self.collection.ready(tenant, catalog, compose, current, by=by)
 
     async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
         """Replace or create an object; an equal one is not written."""
@@ -111,6 +118,7 @@ class SingletonTarget:
 
     single: SingleObject[Any]
     rank: int
+    is_prepared: bool = False
 
     @property
     def kind(self) -> Singleton[Any]:
@@ -155,8 +163,12 @@ class SingletonTarget:
         """The objects that the singleton names."""
         return references_of(one)
 
-    async def prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: Any, by: Author) -> None:
-        """Check a wanted object before the transaction: singletons need no network."""
+    async def ready(
+        self, tenant: TenantId, catalog: CatalogContext, compose: Compose, current: Any | None, *, by: Author
+    ) -> Compose:
+        """Return the same function: singletons need no network."""
+        del tenant, catalog, current, by
+        return compose
 
     async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
         """Replace the object; an equal one is not written."""

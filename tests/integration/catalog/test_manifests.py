@@ -15,7 +15,7 @@ from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.profiles import Profile
-from gateway.errors import ReferenceMissing
+from gateway.errors import PreconditionFailed, ReferenceMissing
 from gateway.kinds.selections import PROFILE
 from tests.integration.catalog.conftest import Changes
 
@@ -50,3 +50,21 @@ async def test_few_checks_run_at_once_and_the_first_refusal_counts(changes: Chan
         await prepare_all(changes.tenant.id, changes.catalog, drafts, BY)
     assert refused.value.faults[0].pointer == "/objects/3"
     assert (len(checked), "p5" in checked, most) == (29, False, PREPARED_AT_ONCE)
+
+
+async def test_an_object_that_was_not_prepared_is_not_written(changes: Changes) -> None:
+    """Ours: an equal object needs no check; one that is changed by hand meanwhile is refused (CFG-1)."""
+
+    async def prepare(_: TenantId, __: CatalogContext, ___: Profile, ____: Author) -> None:
+        raise ReferenceMissing("no object is acceptable")
+
+    target = CollectionTarget(collection=replace(PROFILES, prepare=prepare), rank=0)
+    one = PROFILE.make("a", {})
+    draft = Draft(place=0, wanted=Wanted(target=target, key="a", compose=partial(_keep, one)), before=one, composed=one)
+    [wanted] = await prepare_all(changes.tenant.id, changes.catalog, [draft], BY)
+    assert wanted.compose(one) == one
+    for current in (None, replace(one, description="By hand.")):
+        with pytest.raises(PreconditionFailed):
+            wanted.compose(current)
+    with pytest.raises(ReferenceMissing):
+        await prepare_all(changes.tenant.id, changes.catalog, [replace(draft, before=None)], BY)
