@@ -26,8 +26,14 @@ def name_in_manifests(member: str) -> str:
 
 
 def key_of(kind: Declared) -> str | None:
-    """The member that names an object of the kind; None for a singleton."""
-    return kind.keyed if isinstance(kind, Kind) else None
+    """The member that names an object of the kind in manifests; None for a singleton.
+
+    Objects that only their id identifies are named by their name. It must be that of one object, because an id would be
+    another one in each installation.
+    """
+    if isinstance(kind, Singleton):
+        return None
+    return "name" if kind.keyed == "id" else kind.keyed
 
 
 def below_object(kind: Declared, pointer: str) -> str:

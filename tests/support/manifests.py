@@ -27,7 +27,8 @@ def manifest_of(kind: Kind[Any] | Singleton[Any], **more: object) -> Manifest:
         if each.default is not REQUIRED and each.is_stored
     }
     members = {**defaults, **kind.example, **more}
-    named = {"name": members.pop(kind.keyed)} if isinstance(kind, Kind) else {}
+    keyed = key_of(kind)
+    named = {"name": members.pop(keyed)} if keyed else {}
     return {"kind": kind_in_manifests(kind.name), **named, "members": members}
 
 

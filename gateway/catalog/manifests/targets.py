@@ -10,7 +10,9 @@ from gateway.catalog.kinds.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
 from gateway.domain.identifiers import TenantId
+from gateway.errors import Conflict
 from gateway.kinds.kind import Kind
+from gateway.kinds.manifests import key_of
 from gateway.kinds.members import Member, settable
 from gateway.kinds.references import Address, references_of
 from gateway.kinds.singleton import Singleton
@@ -57,11 +59,25 @@ class CollectionTarget:
         kind = self.kind
         if kind.built_in is not None and kind.key_of(kind.built_in) == key:
             return kind.built_in
+        if kind.keyed == "id":
+            return await self._read_name(tenant, db, key)
         found = await self.collection.rows.get(tenant, db, key, locked=self.collection.is_locked)
         # An id finds its object too; in a manifest, it would be a second name.
         if found is None or kind.key_of(found) != key:  # guard: manifest-names-no-ids
             return None
         return found
+
+    async def _read_name(self, tenant: TenantId, db: Db, name: str) -> Any | None:
+        """The only object of this name, for a kind whose names are not unique.
+
+        Raises:
+            Conflict: several objects have the name.
+        """
+        found = await self.collection.rows.named(tenant, db, name, limit=2)
+        if len(found) > 1:
+            words = f"several {self.kind.plural_words} have the name {name}"
+            raise Conflict(f"{words}, and a manifest names one; rename or delete the others")
+        return next(iter(found), None)
 
     async def read_id(self, tenant: TenantId, db: Db, of: str) -> Any | None:
         """The object with this id; None if there is none."""
@@ -70,7 +86,8 @@ class CollectionTarget:
 
     def key_of(self, one: Any) -> str:
         """The key of an object, such as its name."""
-        return self.kind.key_of(one)
+        key: str = getattr(one, key_of(self.kind) or "")
+        return key
 
     def id_of(self, one: Any) -> str:
         """The id of an object."""
@@ -99,12 +116,17 @@ class CollectionTarget:
 
     async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
         """Replace or create an object; an equal one is not written."""
+        if self.kind.keyed == "id":
+            current = await self.read(opened.tenant, opened.db, key)
+            if current is None:
+                return await self.collection.write_new(opened, compose(None))
+            key = current.id
         written, _ = await self.collection.write_set(opened, key, compose)
         return written
 
     async def rename(self, opened: OpenChanges, current: Any, key: str, compose: Compose) -> Any:
         """Replace an object by one with another key."""
-        revised: Any = replace(compose(current), **{self.kind.keyed: key})
+        revised: Any = replace(compose(current), **{key_of(self.kind) or "": key})
         return await self.collection.write_change(opened, current, revised)
 
     async def remove(self, opened: OpenChanges, one: Any) -> None:

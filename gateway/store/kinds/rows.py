@@ -60,6 +60,13 @@ class Rows(Generic[T]):
         row = (await db.execute(query)).mappings().one_or_none()
         return self._mapper.read(row) if row else None
 
+    async def named(self, tenant: TenantId, db: Db, name: str, *, limit: int) -> Sequence[T]:
+        """At most `limit` of the objects with this name, for kinds whose names are not unique."""
+        columns = self.table.c
+        query = select(self.table).where(columns.tenant_id == tenant, columns.name == name, *self._counted)
+        rows = await db.execute(query.order_by(columns.id).limit(limit))
+        return [self._mapper.read(row) for row in rows.mappings()]
+
     async def page(
         self, tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
     ) -> Sequence[T]:
