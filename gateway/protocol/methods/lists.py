@@ -1,11 +1,10 @@
-"""The four list methods: a page as rendered bytes, and the same page as an SDK result.
+"""The four list methods: a page as rendered bytes, which bypass the SDK.
 
 The bytes are rendered once for each page and protocol revision, through the SDK's own validation. All clients with the
 same page and revision receive the same bytes. A large page is rendered in a thread, in parts, so that no step holds the
 event loop for long.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -54,19 +53,20 @@ LISTS: Final[Mapping[str, _List]] = {
 
 
 async def respond_with_list(ctx: SdkContext, params: PaginatedRequestParams) -> HandlerResult:
-    """Return one page of the list that the method names; where the rendered page bypasses the SDK, an empty one.
+    """Return an empty page in place of one of the list that the method names; the rendered page bypasses the SDK.
+
+    The SDK would decode, validate and encode up to 4 MiB on the event loop.
 
     Raises:
+        RuntimeError: the transport sends results of the SDK only.
         MCPError: the family was not declared.
         InvalidCursor, LimitExceeded: as for `render_list`.
     """
     context = CURRENT_REQUEST.get()
     require(is_declared(context.registry, ctx.method), ctx.method)
-    members = await render_list(context.registry, ctx.method, params.cursor, ctx.protocol_version)
     if context.finished is None:
-        result: dict[str, Any] = json.loads(b"{" + members + b"}")
-        return result
-    context.finished.members = members
+        raise RuntimeError("the page of a list must bypass the SDK")
+    context.finished.members = await render_list(context.registry, ctx.method, params.cursor, ctx.protocol_version)
     return {LISTS[ctx.method].member: [], **_ENVELOPE}
 
 

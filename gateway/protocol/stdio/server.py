@@ -36,9 +36,9 @@ from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.protocol.http.responses import joined
-from gateway.protocol.http.results import STRUCTURED, tool_result
+from gateway.protocol.http.results import STRUCTURED, list_result, tool_result
 from gateway.protocol.methods.error_translation import ErrorTranslation
-from gateway.protocol.methods.lists import LIST_TTL_MS, respond_with_list
+from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, respond_with_list
 from gateway.protocol.methods.tools import Tools
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
 from gateway.protocol.server_name import NAME, VERSION
@@ -125,16 +125,18 @@ class StdioServer:
             bypassed = self._open.remove(message.id)
             members = None if bypassed is None else bypassed.result.members
             if isinstance(message, JSONRPCResponse) and bypassed is not None and members is not None:
-                return joined(tool_result(message.id, members, is_modern=bypassed.is_modern).body)
+                write = list_result if bypassed.is_list else tool_result
+                return joined(write(message.id, members, is_modern=bypassed.is_modern).body)
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
     async def _in_context(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Run a request with its context, which the methods read."""
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        may_bypass = ctx.method == "tools/call" and (is_modern or ctx.protocol_version in STRUCTURED)
+        is_list = ctx.method in LISTS
+        may_bypass = is_list or (ctx.method == "tools/call" and (is_modern or ctx.protocol_version in STRUCTURED))
         finished = RawResult() if may_bypass else None
         if finished is not None and ctx.request_id is not None:
-            self._open.replace(ctx.request_id, _BypassedResult(finished, is_modern))
+            self._open.replace(ctx.request_id, _BypassedResult(finished, is_modern=is_modern, is_list=is_list))
         peer = NULL_PEER if is_modern else StdioPeer(ctx)
         correlation_id = secrets.token_hex(8)
         principal = self._registry.principal
@@ -147,10 +149,11 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True)
 class _BypassedResult:
-    """The result of a running tool call, whose bytes bypass the SDK."""
+    """The result of a running tool call or list request, whose bytes bypass the SDK."""
 
     result: RawResult
     is_modern: bool
+    is_list: bool
 
 
 class _UsedStates:
