@@ -25,7 +25,7 @@ Caddy.
   [fixtures.yaml](../tests/conformance/fixtures.yaml). Those that only code can be are registered by settings:
   [extras.py](../tests/conformance/extras.py). The gateway knows of neither.
 - *Passed* counts checks. *Not scored* are failures in scenarios that a revision does not require. Those of the
-  extension for [tasks](tasks.md) count here, although the suite does not score them: all 42 checks pass. The suite
+  extension for [tasks](tasks.md) count here, although the suite does not score them: all {tasks} checks pass. The suite
   has no check of their notifications yet, and skips it.
 - Real clients walk the same tenant: the SDK for TypeScript in both eras, the Inspector's command line, and the first
   generation of the SDK for Python. The SDK for TypeScript also walks it on standard streams, through `gateway stdio`.
@@ -59,5 +59,8 @@ def write_page(outcomes: Sequence[Outcome]) -> None:
     warned = sorted({f"{each.scenario}: {each.reason}" for outcome in outcomes for each in outcome.warnings})
     notes = "".join(f"- Warning of {said}\n" for said in warned)
     federated = "\n".join(dict.fromkeys(f"  - {scenario}: {reason}" for (scenario, _), reason in NOT_FEDERATED.items()))
-    text = _TEXT.format(table=table(outcomes), old=OLD, new=NEW, sdk=version("mcp"), notes=notes, federated=federated)
+    tasks = sum(outcome.extended for outcome in outcomes)
+    text = _TEXT.format(
+        tasks=tasks, table=table(outcomes), old=OLD, new=NEW, sdk=version("mcp"), notes=notes, federated=federated
+    )
     PAGE.write_text(text)

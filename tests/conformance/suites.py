@@ -37,8 +37,11 @@ class Run:
 
     def counts(self, scenario: str, scored: frozenset[str] | None) -> bool:
         """True if a failure of the scenario is one of the run; without `scored` every scenario counts."""
-        is_extension = self.extension is not None and scenario.startswith(self.extension)
-        return scored is None or scenario in scored or is_extension
+        return scored is None or scenario in scored or self.extends(scenario)
+
+    def extends(self, scenario: str) -> bool:
+        """True if the scenario is one of the run's extension."""
+        return self.extension is not None and scenario.startswith(self.extension)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came out of a run; `passed` and `skipped` count checks, `unscored` are findings that do not count."""
+    """The result of a run; `passed` and `skipped` count checks, `unscored` are findings that do not count.
+
+    `extended` counts the passed checks in the scenarios of the run's extension.
+    """
 
     run: Run
     scenarios: int
@@ -65,6 +71,7 @@ class Outcome:
     failures: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
     unscored: tuple[Finding, ...] = field(default=())
+    extended: int = 0
 
     @property
     def shortcomings(self) -> tuple[str, ...]:
@@ -142,12 +149,14 @@ def read_outcome(run: Run, folder: Path, scored: frozenset[str] | None) -> Outco
     statuses: Counter[str] = Counter()
     findings: list[Finding] = []
     seen: set[str] = set()
+    extended = 0
     for path in sorted(folder.glob("*/checks.json")):
         named = _FOLDER.fullmatch(path.parent.name)
         scenario = path.parent.name if named is None else named["scenario"]
         seen.add(scenario)
         for check in cast(list[dict[str, Any]], json.loads(path.read_text())):
             statuses[check["status"]] += 1
+            extended += check["status"] == "SUCCESS" and run.extends(scenario)
             if check["status"] in {"FAILURE", "WARNING"}:
                 findings.append(_finding(scenario, check))
     findings += [_absent(scenario) for scenario in sorted((scored or frozenset()) - seen)]
@@ -160,6 +169,7 @@ def read_outcome(run: Run, folder: Path, scored: frozenset[str] | None) -> Outco
         failures=tuple(each for each in counted if each.status == "FAILURE"),
         warnings=tuple(each for each in counted if each.status == "WARNING"),
         unscored=tuple(each for each in findings if each not in counted),
+        extended=extended,
     )
 
 

@@ -50,6 +50,24 @@ def test_only_what_is_scored_counts(tmp_path: Path) -> None:
     assert [finding.scenario for finding in outcome.unscored] == ["tasks-lifecycle"]
 
 
+def test_passed_checks_of_an_extension_are_counted_apart(tmp_path: Path) -> None:
+    """Ours: the page names the checks of the extension, which is counted in its scenarios (SRV-5)."""
+    run = Run(name="r", package="next", version="0", arguments=(), floor=2, extension="tasks-")
+    _write(tmp_path, "ping", "SUCCESS")
+    _write(tmp_path, "tasks-lifecycle", "SUCCESS", "SUCCESS", "SKIPPED")
+    _write(tmp_path, "tasks-cancel", "SUCCESS")
+
+    assert read_outcome(run, tmp_path, frozenset({"ping"})).extended == 3
+
+
+def test_the_page_has_the_checks_of_the_extension() -> None:
+    """Ours: the checks of tasks are those of the required run that the run of the whole revision lacks (SRV-5)."""
+    floors = {run.name: run.floor for run in RUNS}
+    [stated] = re.findall(r"all (\d+) checks pass", PAGE.read_text())
+
+    assert int(stated) == floors["required of 2026-07-28"] - floors["all of 2026-07-28"]
+
+
 def test_a_scenario_that_counts_and_was_not_run_is_missed(tmp_path: Path) -> None:
     """Ours: enough checks of other scenarios do not stand for one that is gone (SRV-5)."""
     _write(tmp_path, "ping", "SUCCESS", "SUCCESS", "SUCCESS")
