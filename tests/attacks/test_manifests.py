@@ -55,10 +55,11 @@ async def test_an_application_reaches_one_tenant(acme: RunningGateway) -> None:
 
 async def test_an_id_is_no_name(acme: RunningGateway) -> None:
     """Ours: an object has one name in manifests, so that none is changed twice or pruned under its id (CFG-3)."""
-    made = (await apply(acme, [profile("mine")], set="platform"))["objects"][0]["id"]
-    refused = await send(acme, [{"kind": "profile", "name": made, "members": {"description": "By its id."}}])
-    assert refused.status_code in {400, 404}
-    assert (await acme.admin.get("/tenants/acme/profiles/mine")).json()["description"] == ""
+    [made] = (await acme.admin.get("/tenants/acme/webhook-endpoints")).json()["items"]
+    other = {"kind": "webhook-endpoint", "name": made["id"], "members": {"url": "https://evil.example/"}}
+    refused = await send(acme, [other])
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/objects/0/name")
+    assert (await acme.admin.get("/tenants/acme/webhook-endpoints")).json()["items"] == [made]
 
 
 async def test_kinds_of_the_operator_need_the_operator(acme: RunningGateway) -> None:

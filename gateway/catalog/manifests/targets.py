@@ -10,7 +10,7 @@ from gateway.catalog.kinds.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
 from gateway.domain.identifiers import TenantId
-from gateway.errors import Conflict
+from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import key_of
 from gateway.kinds.members import Member, settable
@@ -55,7 +55,11 @@ class CollectionTarget:
         return self.kind.is_protected
 
     async def read(self, tenant: TenantId, db: Db, key: str) -> Any | None:
-        """The object of this key; None if there is none."""
+        """The object of this key; None if there is none.
+
+        Raises:
+            InvalidBody: the key is an id.
+        """
         kind = self.kind
         if kind.built_in is not None and kind.key_of(kind.built_in) == key:
             return kind.built_in
@@ -63,8 +67,9 @@ class CollectionTarget:
             return await self._read_name(tenant, db, key)
         found = await self.collection.rows.get(tenant, db, key, locked=self.collection.is_locked)
         # An id finds its object too; in a manifest, it would be a second name.
-        if found is None or kind.key_of(found) != key:  # guard: manifest-names-no-ids
-            return None
+        if found is not None and kind.key_of(found) != key:  # guard: manifest-names-no-ids
+            reason = "is an id; a manifest has the name of an object"
+            raise InvalidBody(f"{key} {reason}", faults=[Fault(pointer=f"/{kind.keyed}", reason=reason)])
         return found
 
     async def _read_name(self, tenant: TenantId, db: Db, name: str) -> Any | None:
