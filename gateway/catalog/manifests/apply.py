@@ -90,9 +90,10 @@ async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
         )
         for one in drafts
     ]
+    tags = [await _tag_of(opened, one) for one in drafts]  # before the first write: a tag can depend on other objects
     done: dict[int, AppliedObject] = {}
     for place in sort_by_references(nodes):
-        done[place] = await _write(opened, owners, drafts[place])
+        done[place] = await _write(opened, owners, drafts[place], tags[place])
     deleted = await prune(opened, given, owners, drafts) if given.prunes else ()
     objects = [*(done[place] for place in range(len(drafts))), *deleted]
     return AppliedSet(revision=opened.revision, objects=objects, references=references)
@@ -105,9 +106,13 @@ async def _read_owners(opened: OpenChanges, given: ManifestSet, drafts: Sequence
     return await ownership.find(opened.tenant, opened.db, given.of_set, ids)
 
 
-async def _write(opened: OpenChanges, owners: Owners, draft: Draft) -> AppliedObject:
+async def _tag_of(opened: OpenChanges, draft: Draft) -> str | None:
+    before = draft.before
+    return None if before is None else await draft.wanted.target.tag(opened.tenant, opened.db, before)
+
+
+async def _write(opened: OpenChanges, owners: Owners, draft: Draft, tag: str | None) -> AppliedObject:
     target, before = draft.wanted.target, draft.before
-    tag = None if before is None else await target.tag(opened.tenant, opened.db, before)
     has_drifted = owners.has_drifted(target, before)
     try:
         after = await draft.write(opened)
