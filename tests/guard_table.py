@@ -19,6 +19,36 @@ class Guard:
 
 
 _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
+    "tests/attacks/test_hostile_manifests.py": {
+        "manifest-bytes": (NEVER, "test_files_are_bounded"),
+        "manifest-depth": (NEVER, "test_documents_are_values_and_nothing_else"),
+        "manifest-documents": (NEVER, "test_documents_are_bounded"),
+        "manifest-entries": (NEVER, "test_files_are_bounded"),
+        "manifest-files": (NEVER, "test_files_are_bounded"),
+        "manifest-linked-folders": (NEVER, "test_links_do_not_leave_the_folder"),
+        "manifest-links": (NEVER, "test_links_do_not_leave_the_folder"),
+        "manifest-one-tenant": (NEVER, "test_a_document_names_no_other_tenant"),
+        "manifest-secret-bytes": (NEVER, "test_a_secret_is_a_small_regular_file"),
+        "manifest-secret-literal": (NEVER, "test_a_manifest_holds_no_secret"),
+        "manifest-secret-redacted": (NEVER, "test_messages_of_the_gateway_have_no_secret"),
+        "manifest-secret-regular": (NEVER, "test_a_secret_is_a_small_regular_file"),
+        "manifest-secret-traversal": (NEVER, "test_secrets_do_not_leave_the_folder"),
+        "manifest-text": (NEVER, "test_aliases_of_a_long_text_count_as_written_out"),
+        "manifest-values": (NEVER, "test_a_value_of_many_documents_is_counted_together"),
+        "plan-bytes": (NEVER, "test_a_plan_is_bounded"),
+        "plan-expiry": (NEVER, "test_a_plan_is_checked_like_a_manifest"),
+    },
+    "tests/unit/cli/manifests/test_manifest.py": {
+        "manifest-duplicates": (NEVER, "test_an_object_has_one_manifest"),
+    },
+    "tests/behaviour/cli/test_manifest_commands.py": {
+        "generated-secrets-in-no-log": (NEVER, "test_generated_secrets_are_shown_once_and_in_no_log"),
+        "generated-secrets-replace-no-file": (
+            swap("os.O_EXCL", "os.O_TRUNC"),
+            "test_generated_secrets_are_shown_once_and_in_no_log",
+        ),
+        "plan-one-tenant": (NEVER, "test_a_plan_is_applied_while_nothing_has_changed"),
+    },
     "tests/attacks/authorization/test_accounts.py": {
         "account-cookies-bounded": (SKIP, "test_forms_links_and_targets_of_others_do_nothing"),
         "account-form": (NEVER, "test_forms_links_and_targets_of_others_do_nothing"),

@@ -14,6 +14,8 @@ class ExitCode(IntEnum):
     NOT_FOUND = 5
     CONFLICT = 6
     BUSY = 7
+    DIFFERENT = 8
+    SOME_FAILED = 9
     INTERRUPTED = 130
 
 
@@ -26,6 +28,8 @@ MEANINGS = {
     ExitCode.NOT_FOUND: "not found, or not visible to this credential",
     ExitCode.CONFLICT: "conflict with the stored state: the name is taken, or the version has changed",
     ExitCode.BUSY: "a limit is reached or a dependency of the gateway is unavailable; retry later",
+    ExitCode.DIFFERENT: "the manifests and the gateway differ (`diff`)",
+    ExitCode.SOME_FAILED: "some tenants failed, and others are as the manifests have them (`diff`, `plan`, `apply`)",
     ExitCode.INTERRUPTED: "interrupted before it was done",
 }
 

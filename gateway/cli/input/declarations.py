@@ -39,7 +39,7 @@ def read_declarations(spec: str) -> Sequence[Declaration]:
     text = _read(spec, name)
     if not text.strip():
         raise Failure(f"{name} is empty", ExitCode.USAGE)
-    values = _read_json(name, text) if _is_json(spec, text) else list(_read_yaml(name, text))
+    values = _read_json(name, text) if is_json(spec, text) else list(_read_yaml(name, text))
     if not values:
         raise Failure(f"{name} declares nothing", ExitCode.USAGE)
     return [_declare(name, number, value, len(values)) for number, value in enumerate(values, 1)]
@@ -91,7 +91,7 @@ def _read_file(path: Path) -> bytes:
         return file.read(_MAX_FILE_BYTES + 1)
 
 
-def _is_json(spec: str, text: str) -> bool:
+def is_json(spec: str, text: str) -> bool:
     """True if the file is JSON: by its name, or because it begins like JSON and has no YAML document markers."""
     return spec.lower().endswith(".json") or (text.lstrip()[:1] in {"{", "["} and not _DOCUMENT_MARKER.search(text))
 
@@ -110,7 +110,19 @@ def _read_json(name: str, text: str) -> list[object]:
 
 
 def _read_yaml(name: str, text: str) -> Iterator[object]:
-    """Yield each document of a YAML stream. A document marker at the start of a line cannot be part of a YAML value."""
+    """Yield each document of a YAML stream."""
+    for lines, part in split_yaml(text):
+        try:  # empty lines before the text keep the file's line numbers in errors
+            yield read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MAX_NODES)
+        except GatewayError as error:
+            raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None
+
+
+def split_yaml(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the text of each document that is not empty, and the number of lines before it.
+
+    A document marker at the start of a line cannot be part of a YAML value.
+    """
     start, lines = 0, 0
     for end, after in [
         *((mark.start(), mark.end()) for mark in _DOCUMENT_MARKER.finditer(text)),
@@ -118,10 +130,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
     ]:
         part = text[start:end]
         if any(line.split("#", 1)[0].strip() for line in part.splitlines()):
-            try:  # empty lines before the text keep the file's line numbers in errors
-                yield read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MAX_NODES)
-            except GatewayError as error:
-                raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None
+            yield lines, part
         lines += text.count("\n", start, after)
         start = after
 

@@ -131,7 +131,23 @@ def test_every_noun_has_its_verbs() -> None:
         "audit": ["explain", "export", "keys", "list", "retention", "sink", "tail", "verify"],
         "approval": ["approve", "deny", "list", "show", "watch"],
     }
-    alone = {"serve", "try", "migrate", "doctor", "secrets", "call", "explain", "stdio", "provide", "completion"}
+    alone = {
+        "diff",
+        "plan",
+        "apply",
+        "export",
+        "schema",
+        "serve",
+        "try",
+        "migrate",
+        "doctor",
+        "secrets",
+        "call",
+        "explain",
+        "stdio",
+        "provide",
+        "completion",
+    }
     assert set(gateway.commands) == {*_GROUPS, *alone}
 
 
