@@ -31,6 +31,7 @@ from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
 from gateway.domain.tenancy.keys import Scope
+from gateway.errors import NotFound
 from gateway.web.models import BodyModel, NoBody, NoQuery, PageQuery, QueryModel
 
 T = TypeVar("T", bound=Versioned)
@@ -41,6 +42,7 @@ B = TypeVar("B", bound=BodyModel)
 Q = TypeVar("Q", bound=QueryModel)
 P = TypeVar("P", bound=PageQuery)
 
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 ResponseModels = Mapping[int, type[BaseModel] | None]
 """The response models by status."""
 Show = Callable[[AdminDependencies, TenantId, Sequence[T]], Awaitable[Sequence[BaseModel]]]
@@ -109,6 +111,20 @@ def each(show: Callable[[T], BaseModel]) -> Show[T]:
     return show_all
 
 
+async def _find(find: Callable[[], Awaitable[T]], rules: ListRules[T], query: PageQuery) -> Sequence[T]:
+    """The one object that a query addresses, if it exists and passes the search and the filters."""
+    try:
+        found = await find()
+    except NotFound:
+        return []
+    return [found] if rules.matches(found, query) else []
+
+
+def _is_plain(name: str) -> bool:
+    """True if a path can contain the name unquoted. A name of dots only may be a relative segment (RFC 3986)."""
+    return _UNRESERVED.issuperset(name) and bool(name.strip("."))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noun(Generic[T]):
     """One noun of the admin API; `key` is the path parameter of an object and the name of the matching attribute."""
@@ -121,6 +137,9 @@ class Noun(Generic[T]):
     shown: type[BaseModel]
     """The response model of one object."""
     show: Show[T]
+    tag: Callable[[T], str] = tag_of
+    find: Callable[[TenantId, CatalogContext, str], Awaitable[T]] | None = None
+    """Reads the one object of a list whose query gives the key; None if the list has no such filter."""
 
     @property
     def item(self) -> str:
@@ -130,11 +149,13 @@ class Noun(Generic[T]):
     async def respond(self, admin: AdminDependencies, call: AnyRequest, found: T) -> AdminResponse:
         """Build the response with one object."""
         [content] = await self.show(admin, call.tenant, [found])
-        return AdminResponse(content=content, tag=tag_of(found))
+        return AdminResponse(content=content, tag=self.tag(found))
 
     def to_created(self, call: AnyRequest, new: T, response: AdminResponse) -> AdminResponse:
         """Convert the response with a new object to 201 with its location."""
         key: str = getattr(new, self.key)
+        if not _is_plain(key):
+            key = getattr(new, "id")  # noqa: B009  # every object with a name has an id
         path = self.path.replace("{t}", quote(call.path["t"]))
         return replace(response, status=201, location=f"{path}/{quote(key)}")
 
@@ -151,7 +172,12 @@ class Noun(Generic[T]):
 
         async def handle(admin: AdminDependencies, call: AdminRequest[NoBody, P]) -> AdminResponse:
             read_tenant = partial(read, call.tenant, admin.catalog)
-            found, cursor = await read_list(admin.cursors, call.tenant, rules, call.query, read=read_tenant)
+            key: str | None = None if self.find is None else getattr(call.query, rules.keyed)
+            if self.find is not None and key is not None:
+                find_one = partial(self.find, call.tenant, admin.catalog, key)
+                found, cursor = await _find(find_one, rules, call.query), None
+            else:
+                found, cursor = await read_list(admin.cursors, call.tenant, rules, call.query, read=read_tenant)
             items = await self.show(admin, call.tenant, found)
             return AdminResponse(content=page(items=items, next_cursor=cursor))
 

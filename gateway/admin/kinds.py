@@ -10,17 +10,18 @@ from pydantic import BaseModel
 
 from gateway.admin.crud import AllOptions, Noun, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
+from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
-from gateway.catalog.kinds.collection import Collection, tag_of_kind
+from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.minting_collection import MintingCollection
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.kinds.kind import Kind, T
 from gateway.kinds.members import keeps
 from gateway.web.kinds.kept_members import ReplaceQuery, may_remove
-from gateway.web.kinds.models import KindModels, models_of
-from gateway.web.models import BodyModel, NoBody, NoQuery
+from gateway.web.kinds.models import KindModels, key_query, matching_members, models_of
+from gateway.web.models import BodyModel, NoBody, NoQuery, QueryModel
 
 _MUST_NOT_EXIST: Expected = frozenset()
 """The expected versions of `If-None-Match: *`: none is acceptable."""
@@ -31,6 +32,8 @@ class KindEndpoints(Generic[T]):
     """The endpoints of one collection."""
 
     collection: Collection[T]
+    has_change: bool = True
+    """False if the PATCH is written by hand."""
 
     @property
     def models(self) -> KindModels[T]:
@@ -42,7 +45,15 @@ class KindEndpoints(Generic[T]):
         """The paths and the response of the kind."""
         kind = self.collection.kind
         path = f"/tenants/{{t}}/{kind.plural}"
-        return Noun(singular=kind.name, path=path, key=kind.address, shown=self.models.shown, show=self._show)
+        return Noun(
+            singular=kind.name,
+            path=path,
+            key=kind.address,
+            shown=self.models.shown,
+            show=self._show,
+            tag=self.collection.tag,
+            find=self.collection.get if kind.query_key in kind.filters else None,
+        )
 
     @property
     def _creates_by_put(self) -> bool:
@@ -55,15 +66,11 @@ class KindEndpoints(Generic[T]):
         words, plural = kind.words, kind.plural_words
         rules: ListRules[Any] = ListRules(
             name=kind.plural.replace("-", "_"),
-            keyed=kind.keyed,
+            keyed=kind.query_key,
+            attribute=kind.keyed,
             texts=kind.texts,
             facts={name: each.value for name, each in kind.filters.items()},
         )
-        refusals = {409, 422} if self.collection.check or self.collection.prepare else {409}
-
-        def named(verb: str, summary: str, problems: AbstractSet[int]) -> AllOptions:
-            return AllOptions(called=f"{verb}_{kind.name}", summary=summary, has_tag=True, problems=problems)
-
         return [
             noun.list_route(f"List the tenant's {plural}.", self.collection.page, rules, models.query, models.page),
             endpoint(
@@ -73,33 +80,49 @@ class KindEndpoints(Generic[T]):
                 models.create,
                 NoQuery,
                 {201: models.minted},
-                **named("create", f"Create a {words}: {kind.about}.", refusals | {429}),
+                **self._options(f"create_{kind.name}", f"Create a {words}: {kind.about}.", {429}),
             ),
             noun.show_route(f"Show a {words}.", self.collection.get),
-            endpoint(
-                "PUT",
-                noun.item,
-                self._set,
-                models.whole,
-                ReplaceQuery if keeps(kind.of) else NoQuery,
-                {200: models.shown, **({201: models.minted} if self._creates_by_put else {})},
-                **named(
-                    "replace",
-                    f"Replace a {words}{', or create it' * self._creates_by_put}; absent fields have their default.",
-                    refusals | ({422, 429} if self._creates_by_put else {422}),
-                ),
-            ),
-            *self._changes(named("update", f"Change a {words}; absent fields keep their value.", refusals)),
+            *self._changes(noun.item, "", creates=self._creates_by_put),
             *self._rotations(),
-            noun.delete_route(f"Delete a {words}.", self.collection.remove, problems={409}),
+            *(self._changes(noun.path, f"_by_{kind.query_key}", creates=True) if kind.is_found_by_key else ()),
         ]
 
-    def _changes(self, options: AllOptions) -> Sequence[Route]:
-        """Build the PATCH, if a member can be changed."""
-        models = self.models
-        if not models.change.model_fields:
-            return []
-        return [endpoint("PATCH", self.noun.item, self._change, models.change, NoQuery, {200: models.shown}, **options)]
+    def _options(self, called: str, summary: str, problems: AbstractSet[int] = frozenset()) -> AllOptions:
+        """The options of an endpoint that writes an object."""
+        collection = self.collection
+        refusals = {409, 422} if collection.check or collection.prepare else {409}
+        work = WorkKind.CHECK if collection.is_heavy else WorkKind.LIGHT
+        return AllOptions(called=called, summary=summary, has_tag=True, problems=refusals | problems, work=work)
+
+    def _changes(self, path: str, suffix: str, *, creates: bool) -> Sequence[Route]:
+        """Build PUT, PATCH, if a member can be changed, and DELETE of the object that a path or a query addresses."""
+        kind, models = self.collection.kind, self.models
+        words, is_by_key = kind.words, bool(suffix)
+        replaces: type[QueryModel] = ReplaceQuery if keeps(kind.of) else NoQuery
+        routes: list[Route] = [
+            endpoint(
+                "PUT",
+                path,
+                self._set,
+                models.whole,
+                key_query(kind, is_replacement=True) if is_by_key else replaces,
+                {200: models.shown, **({201: models.minted} if creates else {})},
+                **self._options(
+                    f"replace_{kind.name}{suffix}",
+                    f"Replace a {words}{', or create it' * creates}; absent fields have their default.",
+                    {422, 429} if creates else {422},
+                ),
+            )
+        ]
+        query = key_query(kind) if is_by_key else NoQuery
+        if self.has_change and models.change.model_fields:
+            options = self._options(f"update_{kind.name}{suffix}", f"Change a {words}; absent fields keep their value.")
+            routes.append(endpoint("PATCH", path, self.change, models.change, query, {200: models.shown}, **options))
+        options = AllOptions(
+            called=f"delete_{kind.name}{suffix}", summary=f"Delete a {words}.", has_tag=True, problems={409}
+        )
+        return [*routes, endpoint("DELETE", path, self._delete, NoBody, query, {204: None}, **options)]
 
     def _rotations(self) -> Sequence[Route]:
         """Build the endpoint that generates another secret, if objects have one."""
@@ -117,19 +140,21 @@ class KindEndpoints(Generic[T]):
         return [self.models.show(one, status) for one, status in zip(found, statuses, strict=True)]
 
     async def _create(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
-        key: str = getattr(call.body, self.collection.kind.keyed, "")
-        new = self.models.compose(call.body, key, None)
+        new = self.models.compose(call.body, self.models.key_of(call.body), None)
         made, secret = await self.collection.create_with_secret(call.tenant, admin.catalog, new, by=call.by)
         return self.noun.to_created(call, made, await self._respond_minted(admin, call, made, secret))
 
     async def _set(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
-        address = call.path[self.collection.kind.address]
+        kind, address = self.collection.kind, self._address(call)
         expected = _MUST_NOT_EXIST if call.creates_only else call.expected
+        creates = self._creates_by_put or kind.address not in call.path
 
         def compose(current: T | None) -> T:
-            if current is None and not self._creates_by_put:
-                raise NotFound(f"no such {self.collection.kind.words}")
-            _check_same(self.collection.kind, call.body, address, current)
+            if current is None and not creates:
+                raise NotFound(f"no such {kind.words}")
+            if current is None:
+                self.collection.check_new_name(address)
+            _check_same(kind, call.body, address, current)
             return self.models.compose(call.body, address, current, may_remove=may_remove(call.query, call.expected))
 
         change = partial(self.collection.set, call.tenant, admin.catalog, address, compose)
@@ -138,10 +163,22 @@ class KindEndpoints(Generic[T]):
             return self.noun.to_created(call, done, await self._respond_minted(admin, call, done, secret))
         return await self.noun.respond(admin, call, done)
 
-    async def _change(self, admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
-        change = partial(self.collection.change, call.tenant, admin.catalog, call.path[self.noun.key])
+    async def change(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
+        """Change the object with the members that were sent."""
+        change = partial(self.collection.change, call.tenant, admin.catalog, self._address(call))
         changed = await change(partial(self.models.revise, call.body), by=call.by, expected=call.expected)
         return await self.noun.respond(admin, call, changed)
+
+    async def _delete(self, admin: AdminDependencies, call: AnyRequest) -> AdminResponse:
+        remove = partial(self.collection.remove, call.tenant, admin.catalog, self._address(call))
+        await remove(by=call.by, expected=call.expected)
+        return AdminResponse(status=204)
+
+    def _address(self, call: AnyRequest) -> str:
+        """The name or id in the path, or the key in the query."""
+        kind = self.collection.kind
+        found: str = call.path.get(kind.address) or getattr(call.query, kind.query_key)
+        return found
 
     async def _rotate(self, admin: AdminDependencies, call: Plain) -> AdminResponse:
         assert isinstance(self.collection, MintingCollection)  # `routes` adds this endpoint to no other
@@ -153,21 +190,24 @@ class KindEndpoints(Generic[T]):
         self, admin: AdminDependencies, call: AnyRequest, one: T, secret: str | None
     ) -> AdminResponse:
         [status] = await self.collection.statuses(call.tenant, admin.catalog, [one])
-        return AdminResponse(content=self.models.show_minted(one, status, secret), tag=tag_of_kind(one))
+        return AdminResponse(content=self.models.show_minted(one, status, secret), tag=self.collection.tag(one))
 
 
 def _check_same(kind: Kind[Any], body: BodyModel, named: str, current: Any) -> None:
-    """Refuse the body of a PUT that gives the id or name of another object.
+    """Refuse the body of a PUT that gives the id or key of another object, or creates one with another key.
 
     Raises:
         InvalidBody: it does; the faults name the members.
     """
-    given = {member: getattr(body, member) for member in ("id", *(["name"] if kind.is_named else []))}
+    given = {member: getattr(body, member) for member in matching_members(kind)}
     known = {member: named if current is None else getattr(current, member) for member in given}
     faults = [
         Fault(pointer=f"/{member}", reason="must be that of the object in the path; leave it out, or use PATCH")
         for member, value in given.items()
         if value is not None and value != known[member] and not (member == "id" and current is None)
     ]
+    if current is None and kind.key_in and kind.key_sent(body.sent()) != named:
+        reason = "must equal the name in the path or query, because the object does not exist yet"
+        faults.append(Fault(pointer=f"/{'/'.join(kind.key_in)}", reason=reason))
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)

@@ -10,10 +10,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 from unicodedata import normalize
 
-import msgspec
-
 from gateway.catalog.live.overview import LivePrimitiveView
-from gateway.catalog.primitives.queries import Listed
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.sources import Source
@@ -21,6 +18,7 @@ from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.grants import Consent, Grant
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.own_primitives import definition_texts
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery
 from gateway.web.models import PageQuery
@@ -28,18 +26,7 @@ from gateway.web.models import PageQuery
 T = TypeVar("T")
 
 _PAGE_PARAMETERS = frozenset({"limit", "cursor"})
-_LIST_PARAMETERS = frozenset({"search", "sort", "uri"})
-
-
-class _Described(msgspec.Struct):
-    """Name, title and description of a definition."""
-
-    name: str | None = None
-    title: str | None = None
-    description: str | None = None
-
-
-_decode = msgspec.json.Decoder(_Described).decode
+_LIST_PARAMETERS = frozenset({"search", "sort"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,34 +104,6 @@ def _contains(searched: str, texts: Iterable[str | None]) -> bool:
     return any(form in folded for text in texts if text for folded in (text.casefold(),) for form in forms)
 
 
-def _primitive_texts(listed: Listed) -> Iterable[str | None]:
-    return (listed.name, *_definition_texts(listed.item.definition))
-
-
-def _definition_texts(definition: bytes) -> Iterable[str | None]:
-    message = _decode(definition)
-    return (message.name, message.title, message.description)
-
-
-def _primitives(name: str, keyed: str) -> ListRules[Listed]:
-    return ListRules(
-        name=name,
-        keyed=keyed,
-        attribute="name",
-        texts=_primitive_texts,
-        facts={
-            "origin": lambda one: one.item.origin,
-            "safety": lambda one: one.item.safety,
-            "enabled": lambda one: one.is_enabled,
-            "source": lambda one: one.item.source_name,
-        },
-    )
-
-
-TOOLS = _primitives("tools", "name")
-RESOURCES = _primitives("resources", "uri")
-TEMPLATES = _primitives("resource_templates", "uri")
-PROMPTS = _primitives("prompts", "name")
 TENANTS: ListRules[Tenant] = ListRules(name="tenants", keyed="slug", texts=lambda one: (one.slug, one.name))
 KEYS: ListRules[Key] = ListRules(
     name="keys",
@@ -175,7 +134,7 @@ SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.na
 LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     name="live_primitives",
     keyed="place",
-    texts=lambda one: (one.remembered.primitive.remote, *_definition_texts(one.remembered.primitive.definition)),
+    texts=lambda one: (one.remembered.primitive.remote, *definition_texts(one.remembered.primitive.definition)),
     facts={"suspicious": lambda one: bool(one.remembered.findings)},
 )
 CREDENTIALS: ListRules[StoredCredential] = ListRules(

@@ -12,7 +12,7 @@ from gateway.catalog.egress import refusal
 from gateway.catalog.etags import Expected, check_version, tag_of
 from gateway.catalog.identity.client_secrets import check_reference
 from gateway.catalog.identity.delegations import CredentialDraft, build_delegation, draft_of
-from gateway.catalog.kinds.collection import refuse_in_use
+from gateway.catalog.kinds.special_functions import refuse_in_use
 from gateway.catalog.origins import read_origins
 from gateway.catalog.snapshots.credential_cache import read_external_secret
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change

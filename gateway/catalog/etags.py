@@ -13,6 +13,7 @@ from gateway.domain.tenancy.grants import Consent, Grant
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.own_primitives import OwnPrimitive
 from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.tools import Tool
@@ -35,6 +36,7 @@ Versioned = (
     | Grant
     | Source
     | Primitive
+    | OwnPrimitive
     | Profile
     | StoredCredential
     | Guardrail

@@ -18,7 +18,9 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the placeholders registered here, without importing the real commands."""
         rows = [
-            (name, self.commands[name].get_short_help_str(limit=_MAX_HELP_LENGTH)) for name in self.list_commands(ctx)
+            (name, self.commands[name].get_short_help_str(limit=_MAX_HELP_LENGTH))
+            for name in self.list_commands(ctx)
+            if not self.commands[name].hidden
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)

@@ -1,5 +1,6 @@
 """Custom tools, resources, resource templates and prompts of a tenant, as stored in the catalog."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,6 +18,62 @@ class Family(StrEnum):
     RESOURCE = "resource"
     TEMPLATE = "resource_template"
     PROMPT = "prompt"
+
+
+TOOL = "tool:"
+OPERATION = "operation:"
+CREDENTIAL = "credential:"
+
+
+def refer_to_operation(source: str, key: str) -> str:
+    """The reference to an operation of a source; names of sources contain no colon."""
+    return f"{OPERATION}{source}:{key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledTool:
+    """Another tool of the tenant, by name."""
+
+    pointer: str
+    name: str
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """The references in the form stored with the primitive."""
+        return (f"{TOOL}{self.name}",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedOperation:
+    """An imported operation, and the names of the arguments that the declaration fixes."""
+
+    pointer: str
+    source: str
+    operation: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """The references in the form stored with the primitive."""
+        return (refer_to_operation(self.source, self.operation),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginRequest:
+    """A request to an origin, with or without a credential."""
+
+    pointer: str
+    origin: str
+    credential: str | None
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """The references in the form stored with the primitive."""
+        return () if self.credential is None else (f"{CREDENTIAL}{self.credential}",)
+
+
+Reference = CalledTool | PinnedOperation | OriginRequest
+"""A reference of a declared handler, with its place in the declaration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

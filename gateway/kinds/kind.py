@@ -69,7 +69,8 @@ class Kind(Generic[T]):
     id_prefix: str
     about: str
     """One sentence: what an object is for. It follows the words `a profile:` in summaries."""
-    limit: Limit
+    limit: Limit | None
+    """None: `check` compares with a limit of the tenant's policy."""
     example: Mapping[str, object]
     """The members of one object with its name, if it has one, for the OpenAPI document and the help."""
     texts: Callable[[T], Iterable[str | None]]
@@ -83,6 +84,14 @@ class Kind(Generic[T]):
     """
     address: str = "name"
     """The parameter of the paths of objects: `name`, for which an id is accepted too, or `id`."""
+    key_in: Sequence[str] = ()
+    """The place of the key in the members that admins set, such as `("definition", "name")`, if it is a part of one."""
+    key_parameter: str = ""
+    """The name of the key in queries, if it has another than the member."""
+    is_found_by_key: bool = False
+    """True if `?KEY=` at the path of the list addresses one object, for changes and creations too."""
+    owner: str = ""
+    """The owner of taken names in refusals, if that is not the object itself."""
     in_order: Sequence[str] = ()
     """The members by which all objects are sorted where they apply, if not by their key."""
     reserved: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -122,7 +131,9 @@ class Kind(Generic[T]):
     @property
     def example_address(self) -> str:
         """The name of the example, or an id, for examples of commands."""
-        return str(self.example["name"]) if self.address == "name" else f"{self.id_prefix}_0123456789"
+        if self.address == "id" and not self.is_found_by_key:
+            return f"{self.id_prefix}_0123456789"
+        return self.key_sent(self.example)
 
     @property
     def is_named(self) -> bool:
@@ -144,10 +155,31 @@ class Kind(Generic[T]):
         """The audit action of a verb, such as `profile.create`."""
         return self.actions.get(verb, f"{self.name}.{verb}")
 
+    @property
+    def query_key(self) -> str:
+        """The name of the key in queries, such as the `sort` of lists."""
+        return self.key_parameter or self.keyed
+
+    @property
+    def shows_key(self) -> bool:
+        """True if the key is neither the id nor a member that admins set by itself."""
+        return self.keyed != "id" and self.keyed not in {one.name for one in settable(self.of)}
+
     def key_of(self, one: T) -> str:
         """The key of an object, such as its name."""
         key: str = getattr(one, self.keyed)
         return key
+
+    def key_sent(self, members: Mapping[str, object]) -> str:
+        """The key that the members of a request give; empty if they give none."""
+        found: object = members
+        for part in self.key_in or (self.keyed,):
+            found = cast("Mapping[str, object]", found).get(part) if isinstance(found, Mapping) else None
+        return found if isinstance(found, str) else ""
+
+    def owner_of(self, key: str) -> str:
+        """The owner of a taken key, for refusals."""
+        return self.owner or f"{self.name}:{key}"
 
     def make(self, key: str, members: Mapping[str, object]) -> T:
         """Return a new object with a new id; `key` is its name, or the other member that is unique, if not the id."""

@@ -7,6 +7,8 @@ from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, ProfileCosts
 from gateway.kinds.kind import Kind, Limit, ListFilter
 
+PROFILE_LIMIT = Limit(most=200, reason="each one is compiled with every snapshot of the catalog")
+
 PROFILE = Kind(
     of=Profile,
     stem="Profile",
@@ -14,7 +16,7 @@ PROFILE = Kind(
     plural="profiles",
     id_prefix="prf",
     about="a selection of the tenant's primitives, with its own URL",
-    limit=Limit(most=200, reason="each one is compiled with every snapshot of the catalog"),
+    limit=PROFILE_LIMIT,
     form=LABEL,
     name_about="A DNS label; it is a segment of the profile's URL.",
     reserved={DEFAULT_PROFILE: "builtin", "hooks": "reserved for the path of webhooks"},

@@ -255,7 +255,7 @@ async def _furnished(gateway: RunningGateway, owners: Mapping[str, str]) -> Two:
         assert proposed.status_code == 200, proposed.text
         tool = f"/tenants/{slug}/tools/{source}_get_pet"
         overridden = await gateway.admin.patch(tool, json={"name": f"{source}_chosen"})
-        ids["sources", slug] = overridden.json()["override"]["id"]
+        ids["sources", slug] = overridden.json()["status"]["override"]["id"]
         await add(gateway, slug, "profiles", {"name": source})
         await add(gateway, slug, "credentials", {"name": source, **SECRET})
         await add(gateway, slug, "webhooks", {"name": source})

@@ -45,8 +45,8 @@ async def test_an_alias_declared_safe_is_judged_as_its_operation(
             assert result["_meta"]["gateway/error"]["code"] in {"policy.denied", "approval.required"}, name
         assert upstream.seen == []
 
-        assert (made["safety"], made["declared_safety"]) == ("safe", "safe")
-        shown = (await gateway.admin.get("/tenants/acme/tools/tidy")).json()["safety_reasons"]
+        assert (made["status"]["safety"], made["safety"]) == ("safe", "safe")
+        shown = (await gateway.admin.get("/tenants/acme/tools/tidy")).json()["status"]["safety_reasons"]
         assert any("the policy treats it as dangerous" in reason for reason in shown)
         [change] = [one for one in await _entries(gateway, "change") if one["target"] == "tidy"]
         levels = {"safety": "safe", "assessed": "dangerous", "counted": "dangerous"}

@@ -28,7 +28,9 @@ def manifest_of(kind: Kind[Any] | Singleton[Any], **more: object) -> Manifest:
     }
     members = {**defaults, **kind.example, **more}
     keyed = key_of(kind)
-    named = {"name": members.pop(keyed)} if keyed else {}
+    derived = isinstance(kind, Kind) and bool(kind.key_in)
+    key = kind.key_sent(members) if isinstance(kind, Kind) and derived else members.pop(keyed, None) if keyed else None
+    named = {"name": key} if keyed else {}
     return {"kind": kind_in_manifests(kind.name), **named, "members": members}
 
 

@@ -23,33 +23,6 @@ _DOCUMENT: Json = {
         }
     },
 }
-_GREETING: Json = {
-    "definition": {
-        "name": "greet",
-        "description": "Greets a person by name.",
-        "inputSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-    },
-    "handler": {"kind": "template", "text": "Hello, {{ name }}!"},
-}
-_NOTE: Json = {
-    "definition": {"uri": "note://1", "name": "First note", "mimeType": "text/plain"},
-    "handler": {"kind": "static", "contents": [{"uri": "note://1", "text": "Buy milk."}]},
-}
-_NOTES: Json = {
-    "definition": {"uriTemplate": "note://{id}", "name": "Notes", "mimeType": "text/plain"},
-    "handler": {"kind": "template", "text": "This is note {{ id }}.", "mimeType": "text/plain"},
-}
-_REVIEW: Json = {
-    "definition": {
-        "name": "review",
-        "description": "Asks for a review of a text.",
-        "arguments": [{"name": "text", "required": True}],
-    },
-    "handler": {
-        "kind": "template",
-        "messages": [{"role": "user", "content": {"type": "text", "text": "Please review:\n{{ text }}"}}],
-    },
-}
 _CREDENTIAL: Json = {"place": "bearer", "value": "a-token", "origins": ["https://api.example"]}
 _LIVE: Json = {
     "kind": "mcp",
@@ -70,12 +43,6 @@ _OVERRIDE: Json = {
     "result": {"pointer": "/items", "keep": ["/*/id", "/*/name"]},
 }
 
-_PRIMITIVES: Mapping[str, Json] = {
-    "tools": _GREETING,
-    "resources": _NOTE,
-    "resource-templates": _NOTES,
-    "prompts": _REVIEW,
-}
 _BODIES: Mapping[str, Json] = {
     "AccessCheck": {"as": {"subject": "corp:ada", "groups": ["corp:finance"]}, "family": "tool"},
     "AccessReportOf": ACCESS.example,
@@ -102,7 +69,6 @@ _BODIES: Mapping[str, Json] = {
     "LiveSourceCreate": {"name": "wiki", **_LIVE},
     "LiveSourceReplace": _LIVE,
     "LiveSourceUpdate": {"exclude": ["admin_*"], "accepts_changes": False},
-    "PrimitiveUpdate": {"enabled": False},
     "PromptTry": {"arguments": {"name": "Ada"}},
     "ResourceChanged": {"uri": "note://1"},
     "RulesCheck": {"rules": [_REFUNDS]},
@@ -146,6 +112,6 @@ _DERIVED: Mapping[str, Json] = {
 }
 
 
-def example_of(model: str, noun: str) -> Json:
-    """Return an example body of this model; `noun` selects among the primitives."""
-    return _PRIMITIVES[noun] if model == "PrimitiveSent" else {**_BODIES, **_DERIVED}[model]
+def example_of(model: str) -> Json:
+    """Return an example body of this model."""
+    return {**_DERIVED, **_BODIES}[model]

@@ -4,24 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.admin.requests.primitives import Text, Uri
+from gateway.admin.requests.primitives import Text
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.keys import KeyState, Scope
-from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import PrimitiveOrigin
 from gateway.domain.updates.webhook_endpoints import DeliveryState
 from gateway.web.models import Absent, ListQuery, PageQuery
 
 _SORT = "The field that orders the list; a `-` in front reverses the order."
 
 Enabled = Annotated[bool | Absent, Field(description="Only items that are enabled (true) or disabled (false).")]
-ByName = Annotated[Literal["name", "-name"] | Absent, Field(description=_SORT, examples=["-name"])]
 ByNameOrTime = Annotated[
     Literal["name", "-name", "created_at", "-created_at"] | Absent, Field(description=_SORT, examples=["-created_at"])
-]
-ByUriOrTime = Annotated[
-    Literal["uri", "-uri", "created_at", "-created_at"] | Absent, Field(description=_SORT, examples=["-created_at"])
 ]
 BySlugNameOrTime = Annotated[
     Literal["slug", "-slug", "name", "-name", "created_at", "-created_at"] | Absent,
@@ -55,34 +49,6 @@ class SourceListQuery(ListQuery):
 
     expose: Annotated[Exposure | Absent, Field(description="Only sources that are exposed in this form.")] = None
     sort: ByNameOrTime = None
-
-
-class PrimitiveListQuery(ListQuery):
-    """Search, filters and order of primitives."""
-
-    origin: Annotated[PrimitiveOrigin | Absent, Field(description="Only items of this origin.")] = None
-    safety: Annotated[Safety | Absent, Field(description="Only items with this effective safety level.")] = None
-    enabled: Enabled = None
-
-
-class ToolListQuery(PrimitiveListQuery):
-    """Search, filters and order of tools."""
-
-    source: Annotated[Text | Absent, Field(description="Only tools of the source of this name.")] = None
-    sort: ByName = None
-
-
-class PromptListQuery(PrimitiveListQuery):
-    """Search, filters and order of prompts."""
-
-    sort: ByNameOrTime = None
-
-
-class UriListQuery(PrimitiveListQuery):
-    """Search, filters and order of items, or the one item of a URI."""
-
-    uri: Annotated[Uri | Absent, Field(description="Only the item of this URI or URI template.")] = None
-    sort: ByUriOrTime = None
 
 
 class CredentialListQuery(ListQuery):

@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from gateway.admin.fields import DESCRIPTION
-from gateway.admin.requests.primitives import PrimitiveUpdate, Text
+from gateway.admin.requests.primitives import Definition, HandlerObject, Level, Text
 from gateway.domain.members.formats import PATH, POINTER, TOOL_NAME
-from gateway.web.models import BodyModel
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 _MAX_PINNED = 200
 _MAX_PATHS = 100
@@ -42,7 +42,7 @@ class ResultSent(BodyModel):
     drop: Annotated[Paths | None, Field(description="The paths that are removed.")] = None
 
 
-class ToolUpdate(PrimitiveUpdate):
+class ToolUpdate(BodyModel):
     """Changes of a tool; absent fields keep their value.
 
     `definition` and `handler` are for the tenant's own tools; `name`, `title`, `description`, `hidden`, `annotations`,
@@ -50,6 +50,11 @@ class ToolUpdate(PrimitiveUpdate):
     the document's value.
     """
 
+    definition: Annotated[Definition | Absent, GIVEN] = None
+    handler: Annotated[HandlerObject | Absent, GIVEN] = None
+    safety: Annotated[
+        Level | None, Field(description="The declared safety level; null restores the level that the gateway assesses.")
+    ] = None
     enabled: Annotated[
         bool | None,
         Field(description="False: no principal can list or use the item. Null resets an imported tool to true."),

@@ -14,7 +14,7 @@ from gateway.domain.members.values import check_lines, check_printable
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
 from gateway.web.kinds.rules import RuleSent
-from gateway.web.models import GIVEN, Absent, BodyModel, QueryModel, partial_model
+from gateway.web.models import BodyModel, QueryModel, partial_model
 
 _MAX_RULES = 50
 _MAX_IN_RULE = 100
@@ -45,30 +45,6 @@ GroupName = Annotated[
 ScopeName = Annotated[
     str, Field(max_length=300, pattern=ISSUER_SCOPE, description="A scope of an issuer: `ISSUER:SCOPE`.")
 ]
-
-
-class PrimitiveSent(BodyModel):
-    """A primitive of the tenant's own, with its handler."""
-
-    definition: Definition
-    handler: HandlerObject
-    safety: Annotated[
-        Level | None, Field(description="The declared safety level; it replaces the level that the gateway assesses.")
-    ] = None
-    enabled: Annotated[bool, Field(description="False: no principal can list or use the primitive.")] = True
-
-
-class PrimitiveUpdate(BodyModel):
-    """Changes of a primitive; absent fields keep their value."""
-
-    definition: Annotated[Definition | Absent, GIVEN] = None
-    handler: Annotated[HandlerObject | Absent, GIVEN] = None
-    safety: Annotated[
-        Level | None, Field(description="The declared safety level; null restores the level that the gateway assesses.")
-    ] = None
-    enabled: Annotated[
-        bool | Absent, GIVEN, Field(description="False: no principal can list or use the primitive.")
-    ] = None
 
 
 class UriQuery(QueryModel):

@@ -23,7 +23,7 @@ from gateway.admin.routes import (
     manifests,
     overrides,
     policies,
-    primitive_table,
+    primitives,
     tenants,
     try_calls,
     updates,
@@ -41,6 +41,7 @@ from gateway.admin.routes.identity import (
 from gateway.admin.routes.sources import sources, versions
 from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog.kinds.index import COLLECTIONS
+from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.singletons import RETENTION, SINGLE_OBJECTS
 
 ROOT = "/admin/v1"
@@ -56,12 +57,12 @@ ENDPOINTS: Sequence[Route] = (
     *sources.ENDPOINTS,
     *versions.ENDPOINTS,
     *live_sources.ENDPOINTS,
-    *primitive_table.ENDPOINTS,
+    *primitives.ENDPOINTS,
     *try_calls.ENDPOINTS,
     *explanations.ENDPOINTS,
     *updates.ENDPOINTS,
     *webhook_endpoints.ENDPOINTS,
-    *(route for collection in COLLECTIONS for route in KindEndpoints(collection=collection).routes()),
+    *(route for one in COLLECTIONS for route in KindEndpoints(collection=one, has_change=one is not TOOLS).routes()),
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
     *manifests.ENDPOINTS,

@@ -19,6 +19,7 @@ from gateway.catalog.manifests.manifest import ExpectedTag, ManifestSet, Move, W
 from gateway.catalog.manifests.targets import TARGETS, Compose, SingletonTarget, Target
 from gateway.catalog.transaction import CatalogOptions
 from gateway.domain.audit import OPERATOR_RULE
+from gateway.domain.json_access import point
 from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import Fault, Forbidden, InvalidBody
 from gateway.identity.permissions import require
@@ -101,9 +102,21 @@ def _read(sent: ObjectSent, caller: Caller, options: CatalogOptions) -> Wanted:
     except InvalidBody as error:
         error.faults = tuple(replace(fault, pointer=below_object(target.kind, fault.pointer)) for fault in error.faults)
         raise
+    _refuse_other_key(target.kind, body, key)
     if isinstance(target, SingletonTarget):
         return Wanted(target=target, key=key, compose=_compose_singleton(target, body, options))
     return Wanted(target=target, key=key, compose=partial(models_of(target.kind).compose, body, key))
+
+
+def _refuse_other_key(kind: Kind[Any] | Singleton[Any], body: BodyModel, key: str) -> None:
+    """Refuse an object whose key, as a part of a member, is not its name.
+
+    Raises:
+        InvalidBody: it has another one.
+    """
+    if isinstance(kind, Kind) and kind.key_in and kind.key_sent(body.sent()) != key:
+        pointer, reason = point("members", *kind.key_in), "must equal the name of the object"
+        raise InvalidBody(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
 def _compose_singleton(target: SingletonTarget, body: BodyModel, options: CatalogOptions) -> Compose:

@@ -5,35 +5,38 @@ from functools import partial
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
+from gateway.admin.kinds import KindEndpoints
+from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.overrides import IMPORTED_FIELDS, OWN_FIELDS, ToolUpdate
 from gateway.admin.responses.overrides import KeptOverrideShown, OverridePage
-from gateway.admin.routes.primitives import PrimitiveNoun, show_item, update_item
+from gateway.catalog.kinds.primitives import TOOLS, show_listed
 from gateway.catalog.overrides import overrides
 from gateway.catalog.overrides.overrides import StoredOverride
-from gateway.catalog.primitives import queries as listing
 from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, InvalidBody
+from gateway.kinds.primitives import TOOL
+from gateway.web.kinds.models import models_of
 from gateway.web.models import NoBody, NoQuery, PageQuery
 
+_TOOLS = KindEndpoints(collection=TOOLS)
 _SETTABLE = ("name", "title", "description", "hidden", "enabled", "safety", "pinned")
 _NESTED = ("annotations", "result")
 
 
-async def update_tool(
-    noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[ToolUpdate, NoQuery]
-) -> AdminResponse:
+async def update_tool(admin: AdminDependencies, call: AdminRequest[ToolUpdate, NoQuery]) -> AdminResponse:
     """Change the tenant's own tool directly, or an imported tool by its override."""
     name, sent = call.path["name"], call.body.model_fields_set
     if not await overrides.is_imported(call.tenant, admin.catalog, name):
-        await listing.get_listed(call.tenant, admin.catalog, noun.family, name)
+        await TOOLS.get(call.tenant, admin.catalog, name)
         _refuse([field for field in IMPORTED_FIELDS if field in sent], "only imported tools have overrides")
         _refuse(["enabled"] if "enabled" in sent and call.body.enabled is None else [], "must not be null")
-        return await update_item(noun, admin, call)
+        return await _TOOLS.change(admin, call)
     _refuse([field for field in OWN_FIELDS if field in sent], "an imported tool has the one of its document")
     change = partial(_revise, call.body)
     listed = await overrides.override_tool(call.tenant, admin.catalog, name, change, by=call.by, expected=call.expected)
-    return show_item(noun, listed)
+    [content] = await _TOOLS.noun.show(admin, call.tenant, [show_listed(TOOL, listed)])
+    return AdminResponse(content=content, tag=listed.tag)
 
 
 async def delete_tool_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
@@ -87,6 +90,19 @@ def _identity(kept: StoredOverride) -> str:
 _LIST = "/tenants/{t}/sources/{name}/overrides"
 
 ENDPOINTS = (
+    endpoint(
+        "PATCH",
+        "/tenants/{t}/tools/{name}",
+        update_tool,
+        ToolUpdate,
+        NoQuery,
+        {200: models_of(TOOL).shown},
+        summary="Change, enable or disable a tool; absent fields keep their value. Changes of an imported tool are "
+        "stored as an override.",
+        problems={409, 422, 429},
+        work=WorkKind.CHECK,
+        has_tag=True,
+    ),
     endpoint(
         "DELETE",
         "/tenants/{t}/tools/{name}/override",

@@ -1,55 +1,53 @@
 """Verbs of every kind: create, set, change, remove, get and page.
 
-A verb has three steps. `prepare` may wait for the network and runs before the transaction. The `write_…` functions run
-in open changes, so that one transaction can hold many. The event is published after the commit.
+A verb has three steps. `prepare` may wait for the network or a thread and runs before the transaction. The `write_…`
+functions run in open changes, so that one transaction can hold many. The event is published after the commit.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic
 
 from gateway.catalog.etags import Expected, check_tag
 from gateway.catalog.kinds.hand_changes import note_hand_change
+from gateway.catalog.kinds.special_functions import (
+    Check,
+    Complete,
+    Compose,
+    Compute,
+    Describe,
+    InUse,
+    Prepare,
+    RefuseForeign,
+    Removing,
+    Revise,
+    Tag,
+    Written,
+    refuse_in_use,
+    tag_of_kind,
+)
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.identifiers import TenantId, is_minted
 from gateway.domain.members.formats import WORDS
 from gateway.domain.order import KEYED, Order, follows, write_moment
 from gateway.errors import (
     Conflict,
-    Fault,
     LimitExceeded,
     NameConflict,
     NameTaken,
     NotFound,
     PreconditionFailed,
 )
-from gateway.kinds.kind import Configured, Kind, T
+from gateway.kinds.kind import Kind, T
 from gateway.kinds.members import settable, values_of
 from gateway.store.engine import Db
 from gateway.store.kinds import ownership
 from gateway.store.kinds.rows import Rows
 
-Revise = Callable[[T], T]
-Compose = Callable[[T | None], T]
-"""Returns the wanted object, given the current one, if any."""
-Prepare = Callable[[TenantId, CatalogContext, T, Author], Awaitable[None]]
-"""Checks a wanted object before the transaction; it may wait for the network."""
-Complete = Callable[[OpenChanges, T | None, T], Awaitable[T]]
-"""Returns a wanted object in its stored form, with the members that follow from others, given the current one."""
-Check = Callable[[OpenChanges, T | None, T], Awaitable[None]]
-"""Checks a wanted object in the transaction, given the current one, if any."""
-Written = Callable[[OpenChanges, T | None, T | None], Awaitable[None]]
-"""Writes what belongs to a change, given the object before and after it, such as a job."""
-Removing = Callable[[OpenChanges, T], Awaitable[None]]
-"""Runs before an object is removed, for what needs its rows."""
-InUse = Callable[[TenantId, Db, T], Awaitable[Sequence[tuple[str, str]]]]
-"""Returns the objects that name an object, which cannot be removed then: kind and name of each."""
-Describe = Callable[[OpenChanges, T | None, T | None], Awaitable[Mapping[str, object]]]
-"""Returns members of the audit entry's detail, given the object before and after a change."""
-Compute = Callable[[TenantId, CatalogContext, Sequence[T]], Awaitable[Sequence[object]]]
-"""Returns the computed status of each object."""
-_MAX_USERS_SHOWN = 20
+_KEPT = ("id", "version", "created_at", "updated_at")
+"""Members of the current object that a prepared object does not replace."""
+_EXISTS = "the object already exists; remove `If-None-Match: *` to replace it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +64,10 @@ class Collection(Generic[T]):
     in_use: InUse[T] | None = None
     describe: Describe[T] | None = None
     compute: Compute[T] | None = None
+    refuse_foreign: RefuseForeign | None = None
+    tag: Tag[T] = tag_of_kind
+    is_heavy: bool = False
+    """True if `prepare` uses the CPU for long."""
     is_locked: bool = False
     """True if jobs change the status, so that a change locks the row first."""
 
@@ -84,9 +86,9 @@ class Collection(Generic[T]):
         self, tenant: TenantId, catalog: CatalogContext, new: T, *, by: Author
     ) -> tuple[T, str | None]:
         """Create an object; return it, and the secret that the gateway generated for it, if any. See `create`."""
-        await self._prepare(tenant, catalog, new, by)
+        ready = await self._prepare(tenant, catalog, new, by)
         async with open_changes(tenant, catalog, by=by) as opened:
-            made = await self.write_new(opened, new)
+            made = await self.write_new(opened, ready)
         return made, opened.generated.get(made.id)
 
     async def set(
@@ -111,11 +113,10 @@ class Collection(Generic[T]):
             NotFound: there is no such object, and a version is expected or none can be created under this name.
             GatewayError: as for `create` and `change`.
         """
-        if self.prepare is not None:
-            await self._prepare(tenant, catalog, compose(await self._read(tenant, catalog, name)), by)
+        ready = await self._ready_for(tenant, catalog, name, compose, by=by, expected=expected)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
-            done, is_new = await self.write_set(opened, name, compose, expected=expected)
+            done, is_new = await self.write_set(opened, name, ready, expected=expected)
         return done, is_new, opened.generated.get(done.id)
 
     async def change(
@@ -137,12 +138,18 @@ class Collection(Generic[T]):
             NameTaken: it has a new name, which is taken.
             GatewayError: a special check refused the object.
         """
-        if self.prepare is not None:
-            await self._prepare(tenant, catalog, revise(await self.get(tenant, catalog, name)), by)
+
+        def compose(current: T | None) -> T:
+            if current is None:
+                raise NotFound(f"no such {self.kind.words}")
+            return revise(current)
+
+        self._refuse_built_in(name)
+        ready = await self._ready_for(tenant, catalog, name, compose, by=by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
-            current = await self._changeable(opened.tenant, opened.db, name)
-            return await self.write_change(opened, current, revise(current), expected=expected)
+            current = await self._changeable(opened, name)
+            return await self.write_change(opened, current, ready(current), expected=expected)
 
     async def remove(
         self, tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
@@ -156,7 +163,7 @@ class Collection(Generic[T]):
         """
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
-            current = await self._changeable(tenant, opened.db, name)
+            current = await self._changeable(opened, name)
             await self.write_removal(opened, current, expected=expected)
 
     async def get(self, tenant: TenantId, catalog: CatalogContext, name: str) -> T:
@@ -213,8 +220,19 @@ class Collection(Generic[T]):
 
         Return the function that composes it in the transaction.
         """
-        await self._prepare(tenant, catalog, compose(current), by)
-        return compose
+        first = compose(current)
+        prepared = await self._prepare(tenant, catalog, first, by)
+        if prepared is first:
+            return compose
+        members = settable(self.kind.of)
+
+        def finish(now: T | None) -> T:
+            wanted: Any = compose(now)
+            if values_of(wanted, members) != values_of(first, members):
+                raise Conflict(f"the {self.kind.words} was changed at the same time; read it again")
+            return replace(prepared, **{each: getattr(wanted, each) for each in _KEPT if hasattr(wanted, each)})
+
+        return finish
 
     async def write_new(self, opened: OpenChanges, new: T) -> T:
         """Create an object in open changes; see `create`."""
@@ -222,9 +240,10 @@ class Collection(Generic[T]):
         entry = CatalogChange(action=self.kind.action("create"), target=key, detail={"id": new.id})
         async with opened.one(entry) as db:
             await self._refuse_taken(opened.tenant, db, key)
-            limit = self.kind.limit.most
-            if await self.rows.count(opened.tenant, db) >= limit:  # guard: kind-bounded
-                raise LimitExceeded(f"the tenant has {limit} {self.kind.plural_words} (the limit); delete unused ones")
+            limit = self.kind.limit
+            if limit is not None and await self.rows.count(opened.tenant, db) >= limit.most:  # guard: kind-bounded
+                plural = self.kind.plural_words
+                raise LimitExceeded(f"the tenant has {limit.most} {plural} (the limit); delete unused ones")
             new = entry.after = await self._completed(opened, None, new)
             await self._describe(opened, entry, None, new)
             if self.check is not None:
@@ -241,22 +260,23 @@ class Collection(Generic[T]):
         self._refuse_built_in(name)
         current = await self.rows.get(opened.tenant, opened.db, name, locked=self.is_locked)
         if current is None:
+            await self._refuse_foreign(opened.tenant, opened.catalog, opened.db, name, expected)
             if expected:
                 raise NotFound(f"no such {self.kind.words}")
-            self._check_new_name(name)
+            self.check_new_name(name)
             return await self.write_new(opened, compose(None)), True
         if expected is not None and not expected:
-            raise PreconditionFailed("the object already exists; remove `If-None-Match: *` to replace it")
+            raise PreconditionFailed(_EXISTS)
         wanted = await self._completed(opened, current, compose(current))
         members = [one for one in settable(self.kind.of) if one.is_stored]
         if values_of(wanted, members) == values_of(current, members):
-            check_tag(tag_of_kind(current), expected)
+            check_tag(self.tag(current), expected)
             return current, False
         return await self.write_change(opened, current, wanted, expected=expected), False
 
     async def write_change(self, opened: OpenChanges, current: T, revised: T, *, expected: Expected = None) -> T:
         """Replace an object in open changes; see `change`. The caller holds the lock of the tenant."""
-        check_tag(tag_of_kind(current), expected)
+        check_tag(self.tag(current), expected)
         revised = await self._completed(opened, current, revised)
         entry = CatalogChange(
             action=self.kind.action("update"),
@@ -279,7 +299,7 @@ class Collection(Generic[T]):
 
     async def write_removal(self, opened: OpenChanges, current: T, *, expected: Expected = None) -> None:
         """Remove an object in open changes; see `remove`. The caller holds the lock of the tenant."""
-        check_tag(tag_of_kind(current), expected)
+        check_tag(self.tag(current), expected)
         key = self.kind.key_of(current)
         entry = CatalogChange(action=self.kind.action("delete"), target=key, detail={"id": current.id}, before=current)
         async with opened.one(entry) as db:
@@ -298,9 +318,24 @@ class Collection(Generic[T]):
         """Store a new object in open changes, without checks and without an entry."""
         await self.rows.insert(opened.tenant, opened.db, new)
 
-    async def _prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> None:
-        if self.prepare is not None:
-            await self.prepare(tenant, catalog, wanted, by)
+    async def _ready_for(
+        self,
+        tenant: TenantId,
+        catalog: CatalogContext,
+        name: str,
+        compose: Compose[T],
+        *,
+        by: Author,
+        expected: Expected = None,
+    ) -> Compose[T]:
+        """As `ready`, for the object of this name or id; without `prepare` there is nothing to do."""
+        if self.prepare is None:
+            return compose
+        async with catalog.store.transaction(tenant) as db:
+            current = await self.rows.get(tenant, db, name)
+            if current is None:
+                await self._refuse_foreign(tenant, catalog, db, name, expected)
+        return await self.ready(tenant, catalog, compose, current, by=by)
 
     async def _completed(self, opened: OpenChanges, current: T | None, wanted: T) -> T:
         return wanted if self.complete is None else await self.complete(opened, current, wanted)
@@ -309,19 +344,33 @@ class Collection(Generic[T]):
         if self.describe is not None:
             entry.detail |= await self.describe(opened, before, after)
 
-    async def _read(self, tenant: TenantId, catalog: CatalogContext, name: str) -> T | None:
-        async with catalog.store.transaction(tenant) as db:
-            return await self.rows.get(tenant, db, name)
+    async def _prepare(self, tenant: TenantId, catalog: CatalogContext, wanted: T, by: Author) -> T:
+        ready = None if self.prepare is None else await self.prepare(tenant, catalog, wanted, by)
+        return wanted if ready is None else ready
 
-    async def _changeable(self, tenant: TenantId, db: Db, name: str) -> T:
+    async def _changeable(self, opened: OpenChanges, name: str) -> T:
         self._refuse_built_in(name)
-        return await self.find(tenant, db, name, locked=self.is_locked)
+        if await self.rows.get(opened.tenant, opened.db, name) is None:
+            await self._refuse_foreign(opened.tenant, opened.catalog, opened.db, name)
+        return await self.find(opened.tenant, opened.db, name, locked=self.is_locked)
+
+    async def _refuse_foreign(
+        self, tenant: TenantId, catalog: CatalogContext, db: Db, name: str, expected: Expected = None
+    ) -> None:
+        if self.refuse_foreign is None:
+            return
+        try:
+            await self.refuse_foreign(tenant, catalog, db, name)
+        except Conflict:
+            if expected is not None and not expected:
+                raise PreconditionFailed(_EXISTS) from None
+            raise
 
     async def _refuse_taken(self, tenant: TenantId, db: Db, name: str) -> None:
         kind = self.kind
         owner = kind.reserved.get(name)
         if owner is None and await self.rows.get(tenant, db, name) is not None:
-            owner = f"{kind.name}:{name}"
+            owner = kind.owner_of(name)
         if owner is not None:
             raise NameTaken(
                 f"the {kind.words} {kind.keyed} {name} is taken", conflicts=[NameConflict(name=name, owner=owner)]
@@ -338,7 +387,7 @@ class Collection(Generic[T]):
         value: object = getattr(one, order.by)
         return (value if isinstance(value, str) else write_moment(one.created_at), one.id)
 
-    def _check_new_name(self, name: str) -> None:
+    def check_new_name(self, name: str) -> None:
         """Refuse a name under which no object can be created, such as the id of a removed object."""
         words = self.kind.words
         if self.kind.keyed == "id":
@@ -347,22 +396,3 @@ class Collection(Generic[T]):
             raise NotFound(f"no such {words}; to create one, use a {self.kind.keyed}, not an id")
         if self.kind.is_named and not re.fullmatch(self.kind.form, name):
             raise NotFound(f"no such {words}; to create one, its name {WORDS[self.kind.form]}")
-
-
-def refuse_in_use(words: str, name: str, users: Sequence[tuple[str, str]]) -> None:
-    """Refuse to remove an object that other objects use.
-
-    Raises:
-        Conflict: the object is in use; the faults name the first 20 users.
-    """
-    if not users:
-        return
-    named_users = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MAX_USERS_SHOWN]]
-    suffix = f" and {len(users) - 1} more" if len(users) > 1 else ""
-    faults = [Fault(pointer="", reason=f"used by {user}") for user in named_users]
-    raise Conflict(f"the {words} {name} is used by {named_users[0]}{suffix}", faults=faults)
-
-
-def tag_of_kind(one: Configured) -> str:
-    """The version of an object as an opaque tag; it contains the id, so a recreated object differs."""
-    return f"{one.id}.{one.version}"

@@ -10,6 +10,7 @@ import orjson
 
 from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN
 from gateway.domain.json_access import point
+from gateway.domain.json_text import decode_json
 from gateway.kinds.members import Member
 
 _DOMAIN = b"manifest\0"
@@ -45,7 +46,12 @@ def digest_of(one: Any, members: Sequence[Member], *, key: bytes) -> bytes:
 
 
 def _describe(one: Any | None, members: Sequence[Member]) -> Mapping[str, Any]:
-    return {} if one is None else {each.name: msgspec.to_builtins(getattr(one, each.name)) for each in members}
+    return {} if one is None else {each.name: _plain(getattr(one, each.name)) for each in members}
+
+
+def _plain(value: object) -> object:
+    """The value in the form of JSON; bytes are a JSON text."""
+    return decode_json(value) if isinstance(value, bytes) else msgspec.to_builtins(value)
 
 
 def _differences(old: object, new: object, path: tuple[str, ...]) -> Iterator[ValueChange]:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.catalog.kinds.collection import Collection, tag_of_kind
+from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.index import COLLECTIONS
 from gateway.catalog.kinds.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
+from gateway.catalog.kinds.special_functions import tag_of_kind
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, Fault, InvalidBody

@@ -20,10 +20,10 @@ from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import OverrideId, TenantId, new_override_id
 from gateway.domain.overrides import NOTHING, LoadedOperation, Override, OverrideFields
-from gateway.domain.primitives import Family
 from gateway.errors import Conflict, LimitExceeded, NotFound
-from gateway.store import operations, overrides, primitives, tool_aliases
+from gateway.store import operations, overrides, tool_aliases
 from gateway.store.engine import Db
+from gateway.store.kinds.primitives import TOOLS
 
 _UPDATE, _RESET = "tool.override", "tool.reset"
 _STATE_FIELDS = frozenset(("hidden", "enabled", "safety"))
@@ -208,7 +208,7 @@ async def _find(tenant: TenantId, db: Db, name: str) -> LoadedOperation | None:
     """The operation of this name or id; None if one of the tenant's own tools has the name, because it takes
     precedence.
     """
-    if await primitives.get(tenant, db, Family.TOOL, name) is not None:
+    if await TOOLS.get(tenant, db, name) is not None:
         return None
     return await operations.find_named(tenant, db, name)
 

@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.live.visible_primitives import visible_live
 from gateway.catalog.origins import find_origin
-from gateway.catalog.primitives.references import CalledTool, OriginRequest, PinnedOperation, Reference
 from gateway.catalog.primitives.safety_levels import tool_levels
-from gateway.catalog.primitives.validation import PreparedPrimitive
 from gateway.catalog.snapshots.composition import index_operations
 from gateway.catalog.snapshots.python_primitives import primitives_for
 from gateway.catalog.transaction import CatalogContext
@@ -20,20 +18,22 @@ from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.json_access import as_object, point
 from gateway.domain.json_text import decode_json
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import CalledTool, Family, OriginRequest, PinnedOperation, Primitive, Reference
+from gateway.domain.tenancy.own_primitives import OwnPrimitive, key_of
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.openapi.operation.names import RESERVED
 from gateway.store import credentials, operations, primitives, tenants
 from gateway.store.engine import Db
+from gateway.store.kinds.primitives import ROWS, TOOLS
 from gateway.store.sources import sources
 
 _MAX_FAULTS = 20
 
 
 async def check_fit(
-    tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedPrimitive, *, own: Primitive | None
+    tenant: TenantId, catalog: CatalogContext, db: Db, ready: OwnPrimitive, *, own: OwnPrimitive | None
 ) -> None:
     """Refuse a primitive that cannot be stored; `own` is the stored primitive that it replaces.
 
@@ -45,7 +45,7 @@ async def check_fit(
     """
     code = await code_of(tenant, catalog, db)
     policy = await policy_in_force(tenant, db, catalog.options.ceilings)
-    if own is None or own.name != ready.name:
+    if own is None or key_of(own) != key_of(ready):
         await _refuse_taken(tenant, db, ready, code, own=None if own is None else own.id)
     if own is None:
         await check_capacity(tenant, db, policy, wanted=1)
@@ -83,7 +83,7 @@ async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, na
     ):
         owner = "code"
     if owner is None:
-        found = await primitives.get(tenant, db, Family.TOOL, name)
+        found = await TOOLS.get(tenant, db, name)
         owner = "custom" if found is not None and found.name == name else None
     if owner is not None:
         raise NameTaken(f"the tool name {name} is taken by {owner}", conflicts=[NameConflict(name=name, owner=owner)])
@@ -104,28 +104,28 @@ async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence
 
 
 async def _refuse_taken(
-    tenant: TenantId, db: Db, ready: PreparedPrimitive, code: Sequence[Primitive], *, own: PrimitiveId | None
+    tenant: TenantId, db: Db, ready: OwnPrimitive, code: Sequence[Primitive], *, own: PrimitiveId | None
 ) -> None:
     owner = await _owner(tenant, db, ready, own=own)
-    if owner is None and any((one.family, one.name) == (ready.family, ready.name) for one in code):
+    if owner is None and any((one.family, one.name) == (ready.family, key_of(ready)) for one in code):
         owner = "code"
     if owner is not None:
         noun = ready.family.replace("_", " ")
-        conflict = NameConflict(name=ready.name, owner=owner)
-        raise NameTaken(f"the {noun} {ready.name[:200]} is taken by {owner}", conflicts=[conflict])
+        conflict = NameConflict(name=key_of(ready), owner=owner)
+        raise NameTaken(f"the {noun} {key_of(ready)[:200]} is taken by {owner}", conflicts=[conflict])
 
 
-async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: PrimitiveId | None) -> str | None:
+async def _owner(tenant: TenantId, db: Db, ready: OwnPrimitive, *, own: PrimitiveId | None) -> str | None:
     """The owner of the name: `builtin`, `source:NAME` or `custom`; `custom:TEMPLATE` for a template of equal shape."""
-    if ready.family is Family.TOOL and (owner := await _tool_owner(tenant, db, ready.name)) is not None:
+    if ready.family is Family.TOOL and (owner := await _tool_owner(tenant, db, key_of(ready))) is not None:
         return owner
     if ready.family is not Family.TEMPLATE:
-        found = await primitives.get(tenant, db, ready.family, ready.name)
-        return None if found is None or found.id == own or found.name != ready.name else "custom"
+        found = await ROWS[ready.family].get(tenant, db, key_of(ready))
+        return None if found is None or found.id == own or key_of(found) != key_of(ready) else "custom"
     named = await primitives.names(tenant, db, ready.family)
-    shape = shape_of(ready.name)
+    shape = shape_of(key_of(ready))
     same = next((name for name, found in named.items() if found != own and shape_of(name) == shape), None)
-    return None if same is None else "custom" if same == ready.name else f"custom:{same}"
+    return None if same is None else "custom" if same == key_of(ready) else f"custom:{same}"
 
 
 async def _tool_owner(tenant: TenantId, db: Db, name: str) -> str | None:
@@ -174,7 +174,7 @@ async def _look_up(
 
 
 def _reference_faults(
-    reference: Reference, ready: PreparedPrimitive, known: _TenantNames, policy: Policy
+    reference: Reference, ready: OwnPrimitive, known: _TenantNames, policy: Policy
 ) -> Sequence[Fault]:
     match reference:
         case CalledTool():
@@ -185,8 +185,8 @@ def _reference_faults(
             return _request_faults(reference, known, policy)
 
 
-def _tool_faults(reference: CalledTool, ready: PreparedPrimitive, known: _TenantNames) -> Sequence[Fault]:
-    if ready.family is Family.TOOL and reference.name == ready.name:
+def _tool_faults(reference: CalledTool, ready: OwnPrimitive, known: _TenantNames) -> Sequence[Fault]:
+    if ready.family is Family.TOOL and reference.name == key_of(ready):
         return [Fault(pointer=reference.pointer, reason="the tool would call itself")]
     if reference.name not in known.tools:
         return [Fault(pointer=reference.pointer, reason=f"the tenant has no tool {reference.name[:100]}")]

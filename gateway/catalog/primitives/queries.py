@@ -16,12 +16,14 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order, follows, write_moment
 from gateway.domain.overrides import LoadedOperation, Override
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.own_primitives import to_primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.openapi.operation.methods import method_safety
 from gateway.store import operations, primitives, tool_aliases
 from gateway.store.engine import Db
+from gateway.store.kinds.primitives import ROWS
 from gateway.store.sources import sources
 
 _REASONS = {
@@ -91,7 +93,8 @@ async def page_primitives(
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)
         of_code = [one for one in code if one.family is family]
-        own = await primitives.page(tenant, db, family, after=after, limit=limit, order=order)
+        stored = await ROWS[family].page(tenant, db, after=after, limit=limit, order=order)
+        own = [to_primitive(one) for one in stored]
         imported = await _imported(tenant, db, after=after, limit=limit, order=order) if family is Family.TOOL else ()
         builtin = [tool for tool in await _builtin(tenant, db, family) if follows((tool.name,), after, order)]
         taken_names = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
@@ -151,9 +154,9 @@ async def get_listed(
 
 
 async def _find(tenant: TenantId, db: Db, family: Family, name: str, unstored: Sequence[Primitive]) -> Listed:
-    own = await primitives.get(tenant, db, family, name)
+    own = await ROWS[family].get(tenant, db, name)
     if own is not None:
-        return Listed(item=own)
+        return Listed(item=to_primitive(own))
     if family is Family.TOOL:
         imported = await operations.find_named(tenant, db, name)
         if imported is not None:

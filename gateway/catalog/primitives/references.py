@@ -1,9 +1,7 @@
 """References of a declared handler to tools, operations and origins, with their locations in the declaration."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from gateway.catalog.primitives.safety import CREDENTIAL, TOOL, refer_to_operation
 from gateway.definitions.handlers.specs import (
     CallStep,
     FetchedValues,
@@ -16,51 +14,7 @@ from gateway.definitions.handlers.specs import (
     StepsSpec,
 )
 from gateway.domain.json_access import as_object, point
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalledTool:
-    """Another tool of the tenant, by name."""
-
-    pointer: str
-    name: str
-
-    @property
-    def stored(self) -> Sequence[str]:
-        """The references in the form stored with the primitive."""
-        return (f"{TOOL}{self.name}",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedOperation:
-    """An imported operation, and the names of the arguments that the declaration fixes."""
-
-    pointer: str
-    source: str
-    operation: str
-    arguments: tuple[str, ...] = ()
-
-    @property
-    def stored(self) -> Sequence[str]:
-        """The references in the form stored with the primitive."""
-        return (refer_to_operation(self.source, self.operation),)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OriginRequest:
-    """A request to an origin, with or without a credential."""
-
-    pointer: str
-    origin: str
-    credential: str | None
-
-    @property
-    def stored(self) -> Sequence[str]:
-        """The references in the form stored with the primitive."""
-        return () if self.credential is None else (f"{CREDENTIAL}{self.credential}",)
-
-
-Reference = CalledTool | PinnedOperation | OriginRequest
+from gateway.domain.primitives import CalledTool, OriginRequest, PinnedOperation, Reference
 
 
 def find_references(spec: HandlerSpec) -> Sequence[Reference]:

@@ -10,23 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import OPERATION, TOOL, Family, Primitive
 from gateway.domain.tenancy.policy import Safety
-
-TOOL = "tool:"
-OPERATION = "operation:"
-CREDENTIAL = "credential:"
 
 _ORDER = {level: rank for rank, level in enumerate((Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS))}
 _UNKNOWN = Safety.MODERATE
 
 Levels = Mapping[str, Safety]
 """Safety levels by the reference that names a tool or an operation."""
-
-
-def refer_to_operation(source: str, key: str) -> str:
-    """The reference to an operation of a source; names of sources contain no colon."""
-    return f"{OPERATION}{source}:{key}"
 
 
 def called_by(primitive: Primitive) -> Sequence[str]:

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gateway.catalog.overrides.overlay import apply_overrides
-from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
+from gateway.catalog.primitives.safety import Levels, called_by, settle_levels
 from gateway.catalog.snapshots.composition import index_operations, levels_of
 from gateway.domain.identifiers import TenantId
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import OPERATION, TOOL, Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.store import operations, primitives, tool_aliases
 from gateway.store.engine import Db

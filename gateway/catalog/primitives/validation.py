@@ -4,11 +4,12 @@ The functions have no side effects but may run long, so callers run them in a th
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import orjson
 
-from gateway.catalog.primitives.references import Reference, find_references
+from gateway.catalog.primitives.references import find_references
 from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
 from gateway.definitions.contract.resources import (
     ResourceDefinition,
@@ -22,8 +23,9 @@ from gateway.definitions.handlers.output_contracts import Definition, find_fault
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.safety import assess
 from gateway.definitions.handlers.specs import HandlerSpec
+from gateway.domain.json_text import decode_json
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.own_primitives import KEYS, Own
 from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
 
 _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
@@ -34,61 +36,33 @@ _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrimitiveDraft:
-    """A requested primitive; definition and handler are JSON values as received."""
-
-    definition: object
-    handler: object
-    safety: Safety | None = None
-    enabled: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedPrimitive:
-    """A valid primitive, not yet checked against the catalog.
-
-    `level` is the level of its handler, without the primitives that it calls.
-    """
-
-    family: Family
-    name: str
-    definition: bytes
-    handler: bytes
-    level: Safety
-    reasons: tuple[str, ...]
-    references: Sequence[Reference]
-
-    @property
-    def refers(self) -> tuple[str, ...]:
-        """All references in the form stored with the primitive."""
-        return tuple(sorted({stored for reference in self.references for stored in reference.stored}))
-
-
-def prepare(family: Family, draft: PrimitiveDraft) -> PreparedPrimitive:
-    """Validate a draft and return the primitive that it describes.
+def prepare(wanted: Own) -> Own:
+    """Validate a wanted primitive and return it with the members that follow from its definition and handler.
 
     Raises:
         DefinitionInvalid: the definition or the handler violates its contract; the faults point into the body.
     """
-    definition, refusal = _read_definition(family, draft.definition)
+    handler: object = decode_json(wanted.handler)
+    definition, refusal = _read_definition(wanted.family, decode_json(wanted.definition))
     try:
-        spec = parse_handler(draft.handler, family, arguments=_completable_arguments(definition))
+        spec = parse_handler(handler, wanted.family, arguments=_completable_arguments(definition))
     except DefinitionInvalid as wrong:
         raise _combine(refusal, wrong) from wrong
     if definition is None or refusal is not None:
         raise _combine(refusal)
     _check_results(definition, spec)
     level, reasons = assess(spec)
-    return PreparedPrimitive(
-        family=family,
-        name=_address(definition),
-        definition=orjson.dumps(definition.to_wire()),
-        handler=orjson.dumps(draft.handler),
-        level=level,
-        reasons=reasons,
-        references=find_references(spec),
-    )
+    references = tuple(find_references(spec))
+    found: dict[str, Any] = {
+        KEYS[wanted.family]: _address(definition),
+        "definition": orjson.dumps(definition.to_wire()),
+        "handler": orjson.dumps(handler),
+        "assessed": level,
+        "safety_reasons": reasons,
+        "references": references,
+        "refers": tuple(sorted({stored for reference in references for stored in reference.stored})),
+    }
+    return replace(wanted, **found)
 
 
 def _read_definition(family: Family, raw: object) -> tuple[Definition | None, DefinitionInvalid | None]:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gateway.catalog.overrides.overlay import apply_overrides, is_hidden, is_shown
-from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
+from gateway.catalog.primitives.safety import Levels, called_by, settle_levels
 from gateway.catalog.snapshots.live_primitives import NO_OFFER, HiddenLivePrimitive, LiveOffer, split_hidden_live
 from gateway.catalog.snapshots.python_primitives import split_hidden
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.listed.names import UNCHANGED, ListedNames
 from gateway.domain.overrides import Alias, LoadedOperation
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import OPERATION, TOOL, Family, Primitive
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool

@@ -15,6 +15,7 @@ from gateway.domain.primitives import Family
 from gateway.errors import NotFound, RedisUnavailable, ResourceValidationError
 from gateway.store import primitives
 from gateway.store.engine import Db
+from gateway.store.kinds.primitives import RESOURCES
 
 _NOTIFY_TIMEOUT_S = 5.0
 
@@ -70,8 +71,8 @@ async def _without_resource(tenant: TenantId, catalog: CatalogContext, db: Db, u
     code = {one.name for one in await code_of(tenant, catalog, db) if one.family is Family.RESOURCE}
     without_resource: set[str] = set()
     for uri in set(uris) - code:
-        found = await primitives.get(tenant, db, Family.RESOURCE, uri)
-        if found is None or found.name != uri:
+        found = await RESOURCES.get(tenant, db, uri)
+        if found is None or found.uri != uri:
             without_resource.add(uri)
     return without_resource
 

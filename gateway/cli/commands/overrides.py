@@ -7,13 +7,14 @@ import click
 
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.commands.primitives import TOOLS, find_place
+from gateway.cli.commands.primitives import find_place
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, pick, text_at, to_object
 from gateway.cli.input.options import limit_option
 from gateway.cli.output.tables import render_pairs, render_table, shorten
 from gateway.domain.tenancy.policy import Safety
+from gateway.kinds.primitives import TOOL
 
 _MEMBERS = ("name", "title", "description", "hidden", "enabled", "safety", "annotations", "pinned", "result")
 _HINTS = {
@@ -24,7 +25,7 @@ _HINTS = {
 }
 _WIDTH = 60
 _EXAMPLES = """\b
-Examples:
+Of an imported tool, options change its override instead:
   gateway tool set get_pet --title "Find a pet" --rename find_pet
   gateway tool set create_order --safety dangerous --pin channel=agents --unpin region
   gateway tool set list_orders --pointer /items --keep '/*/id' --keep '/*/state'
@@ -84,9 +85,9 @@ class SetOptions(TypedDict):
 def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) -> None:
     """Override properties of the imported tool NAME; imports keep the override.
 
-    A tool of the tenant's own is created or replaced by `gateway tool put`.
+    A tool of the tenant's own is created or replaced by `gateway tool set FILE`.
     """
-    place = find_place(context, TOOLS, name)
+    place = find_place(context, TOOL, name)
     found, tag = context.admin.get_with_tag(place)
     if options["reset"]:
         if any(value for member, value in options.items() if member != "reset") or options["hidden"] is not None:
@@ -98,7 +99,7 @@ def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) ->
     if not wanted:
         raise Failure("nothing to set: give an option, such as --title", ExitCode.USAGE)
     saved = context.admin.send("PATCH", place, wanted, if_match=tag)
-    context.show(saved, lambda: _describe(to_object(saved.get("override")), text_at(saved, "name")))
+    context.show(saved, lambda: _describe(to_object(pick(saved, "status", "override")), text_at(saved, "name")))
 
 
 @click.command("overrides")
@@ -142,7 +143,7 @@ def _merge_pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
     stored = _stored_member(found, "pinned")
     if missing := [name for name in options["unpins"] if name not in stored]:
         raise Failure(f"{missing[0]!r} is not pinned", ExitCode.USAGE)
-    document = to_object(found.get("document")) or found
+    document = to_object(pick(found, "status", "document")) or found
     schema = pick(document, "definition", "inputSchema")
     left = {name: value for name, value in stored.items() if name not in options["unpins"]}
     return (left | parse_arguments(options["pins"], whole=None, schema=schema)) or None
@@ -158,7 +159,7 @@ def _parse_hint(text: str) -> tuple[str, bool]:
 
 
 def _stored_member(found: JsonObject, member: str) -> JsonObject:
-    return to_object(pick(found, "override", member))
+    return to_object(pick(found, "status", "override", member))
 
 
 def _describe(override: JsonObject, name: str) -> str:

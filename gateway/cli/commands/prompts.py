@@ -4,10 +4,11 @@ import click
 
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.commands.primitives import PROMPTS, find_place, make_group, render_trial
+from gateway.cli.commands.primitives import find_place, make_group, render_trial
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
+from gateway.kinds.primitives import PROMPT
 
-prompt = make_group(PROMPTS)
+prompt = make_group(PROMPT)
 
 
 @prompt.command("try")
@@ -21,7 +22,7 @@ def try_prompt(context: AdminContext, name: str, arguments: tuple[str, ...]) -> 
     Example:
       gateway prompt try summarise topic=orders
     """
-    path = find_place(context, PROMPTS, name)
+    path = find_place(context, PROMPT, name)
     declared = to_objects(pick(context.admin.get(path), "definition", "arguments"))
     schema = {"properties": {text_at(one, "name"): {"type": "string"} for one in declared}}
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=None, schema=schema)}

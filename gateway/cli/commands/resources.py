@@ -5,13 +5,14 @@ from urllib.parse import quote
 import click
 
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.commands.primitives import RESOURCES, TEMPLATES, make_group, render_trial
+from gateway.cli.commands.primitives import make_group, render_trial
 from gateway.cli.commands.updates.resource_watch import watch_resource
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
 from gateway.cli.output.tables import thousands
+from gateway.kinds.primitives import RESOURCE, TEMPLATE
 
-resource = make_group(RESOURCES)
-template = make_group(TEMPLATES)
+resource = make_group(RESOURCE)
+template = make_group(TEMPLATE)
 
 
 def _try(context: AdminContext, uri: str) -> None:

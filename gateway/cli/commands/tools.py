@@ -1,18 +1,54 @@
 """`gateway tool`: the tools that a tenant's clients can call."""
 
+from collections.abc import Set as AbstractSet
+from typing import Any
+
 import click
 
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.call import render_result
 from gateway.cli.commands.overrides import set_tool
-from gateway.cli.commands.primitives import TOOLS, find_place, make_group, render_trial
+from gateway.cli.commands.primitives import find_place, make_group, render_trial
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_object
+from gateway.cli.kinds.commands import is_file
 from gateway.cli.output.printing import echo
+from gateway.kinds.primitives import TOOL
 
-tool = make_group(TOOLS)
-tool.add_command(set_tool)
+_OF_DECLARATIONS = {"--definition", "--handler", "--name", "--help"}
+
+
+class _SetOrOverride(click.Command):
+    """`tool set`; with options of an override it is the command of earlier releases for imported tools."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments as those of one of both commands."""
+        given = {arg.partition("=")[0] for arg in args}
+        is_named = bool(args) and not any(map(is_file, args))
+        if not given & _OF_DECLARATIONS and (given & _of_overrides() or is_named):
+            return set_tool.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _of_overrides() -> AbstractSet[str]:
+    """The options of overrides that not every command has."""
+    every = {option for parameter in tool.commands["show"].params for option in parameter.opts}
+    own = {option for parameter in set_tool.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return own - every
+
+
+def _set_command(name: str, of: click.Command, *, hidden: bool) -> click.Command:
+    return _SetOrOverride(
+        name, callback=of.callback, params=of.params, help=of.help, epilog=set_tool.epilog, hidden=hidden
+    )
+
+
+tool = make_group(TOOL)
+tool.add_command(_set_command("put", tool.commands["set"], hidden=True))  # the name of earlier releases
+tool.add_command(_set_command("set", tool.commands["set"], hidden=False))
 
 
 @tool.command("try")
@@ -27,7 +63,7 @@ def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole
     Example:
       gateway tool try find_pet petId=7
     """
-    place = find_place(context, TOOLS, name)
+    place = find_place(context, TOOL, name)
     schema = pick(context.admin.get(place), "definition", "inputSchema")
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}
     response = context.admin.send("POST", f"{place}/try", given)

@@ -14,8 +14,6 @@ from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import GrantState
 from gateway.domain.tenancy.keys import KeyState, Scope
-from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import PrimitiveOrigin
 from gateway.kinds.kind import Kind, ListFilter
 
 _Command = Callable[..., None]
@@ -34,11 +32,6 @@ def _choice(name: str, values: Sequence[str], about: str) -> _Option:
     return click.option(f"--{name}", type=click.Choice([str(value) for value in values]), help=about)
 
 
-_PRIMITIVE_FILTERS = (
-    _choice("origin", list(PrimitiveOrigin), "Only items of this origin."),
-    _choice("safety", list(Safety), "Only items with this effective safety level."),
-    click.option("--enabled/--disabled", default=None, help="Only items that are enabled or disabled."),
-)
 _PERSON_FILTERS = (
     click.option("--subject", help="Only those of the person with this subject, such as corp:ada."),
     click.option("--client", help="Only those for the client with this id."),
@@ -63,10 +56,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         _choice("state", list(AccountState), "Only accounts in this state."),
     ),
     "sources": (_choice("expose", list(Exposure), "Only sources that are exposed in this form."),),
-    "tools": (*_PRIMITIVE_FILTERS, click.option("--source", help="Only tools of the source of this name.")),
-    "resources": _PRIMITIVE_FILTERS,
-    "resource-templates": _PRIMITIVE_FILTERS,
-    "prompts": _PRIMITIVE_FILTERS,
     "credentials": (
         _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
         _choice("kind", list(CredentialKind), "Only credentials of this kind."),
@@ -74,9 +63,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
 }
 _SORTS: Mapping[str, Sequence[str]] = {
     "tenants": ("slug", "name", "created_at"),
-    "tools": ("name",),
-    "resources": ("uri", "created_at"),
-    "resource-templates": ("uri", "created_at"),
     "accounts": ("created_at",),
     "consents": ("created_at",),
     "grants": ("created_at",),
@@ -91,7 +77,10 @@ def list_options(noun: str) -> _Option:
 
 def list_options_of(kind: Kind[Any]) -> _Option:
     """Add the options of the `list` command of a kind; the command receives them as `wanted`."""
-    return _list_options(kind.sorts, [_filter(name, each) for name, each in kind.filters.items()])
+    filters = {
+        name: each for name, each in kind.filters.items() if not (kind.is_found_by_key and name == kind.query_key)
+    }
+    return _list_options(kind.sorts, [_filter(name, each) for name, each in filters.items()])
 
 
 def _filter(name: str, each: ListFilter[Any]) -> _Option:

@@ -12,11 +12,11 @@ from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.declarations import Declaration, read_declarations
-from gateway.cli.input.declared_items import path_and_fields, send_all
+from gateway.cli.input.declarations import Declaration, for_each, read_declarations
+from gateway.cli.input.declared_items import send_all
 from gateway.cli.input.json_fields import JsonObject, pick, text_at
 from gateway.cli.input.list_options import ListArguments, list_options_of
-from gateway.cli.item_commands import BY_ID, BY_NAME, add_delete
+from gateway.cli.item_commands import add_delete
 from gateway.cli.kinds.options import (
     OptionOf,
     SpecialOptions,
@@ -27,6 +27,8 @@ from gateway.cli.kinds.options import (
     write_options,
 )
 from gateway.cli.kinds.output import render_list, render_object
+from gateway.cli.kinds.places import naming_of, send_declared
+from gateway.cli.output.tables import render_table
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import keeps, settable
 
@@ -49,12 +51,17 @@ class KindCommands:
     path: str = ""
     """The words before the verb in examples, if they are not the name of the group."""
     special: SpecialOptions | None = None
+    validates: bool = False
+    """True if the gateway validates objects without storing them; of several objects, an invalid one stops all."""
+    facts: Callable[[AdminContext, str], Sequence[tuple[str, str]]] | None = None
+    """Reads further lines of `show`, given the path of the object."""
 
     def group(self) -> click.Group:
         """Build the group."""
         kind = self.kind
         name = self.name or kind.name.replace("_", "-")
-        plural, named = kind.plural_words, kind.address == "name"
+        plural = kind.plural_words
+        named = kind.address == "name" or kind.is_found_by_key
         group = Commands(name, help=f"List, show, create, set, change and delete a tenant's {plural}.")
         self._add_list(group, f"List a tenant's {plural}." + _order_of(kind))
         self._add_show(group, f"Show one {kind.words}.")
@@ -67,8 +74,10 @@ class KindCommands:
                 self._add_writing(group, verb, about)
         if kind.generates:
             self._add_rotation(group)
-        naming = BY_ID if kind.address == "id" else BY_NAME
-        add_delete(group, kind.plural, f"Delete a {kind.words}{self.loss}.", loss=self.loss, naming=naming)
+        if self.validates:
+            self._add_validate(group)
+        about = f"Delete a {kind.words}{self.loss}."
+        add_delete(group, kind.plural, about, loss=self.loss, naming=naming_of(kind))
         return group
 
     def _add_list(self, group: click.Group, about: str) -> None:
@@ -84,14 +93,29 @@ class KindCommands:
             context.show(items, lambda: render_list(kind, items))
 
     def _add_show(self, group: click.Group, about: str) -> None:
-        kind = self.kind
+        kind, naming = self.kind, naming_of(self.kind)
 
         @group.command("show", help=about)
-        @click.argument("name", metavar=kind.address.upper())
+        @click.argument("name", metavar=naming.metavar)
         @with_tenant
         def show_item(context: AdminContext, name: str) -> None:
-            found = context.admin.get(context.tenant_path(kind.plural, name))
-            context.show(found, lambda: render_object(kind, found, base=context.admin.url))
+            path = context.tenant_path(kind.plural, naming.find(context, name))
+            found = context.admin.get(path)
+            facts = () if self.facts is None or context.as_json else self.facts(context, path)
+            context.show(found, lambda: render_object(kind, found, base=context.admin.url, facts=facts))
+
+    def _add_validate(self, group: click.Group) -> None:
+        kind = self.kind
+
+        @group.command("validate", help=f"Validate every {kind.words} that FILE declares; nothing is stored.")
+        @click.argument("file")
+        @with_tenant
+        def validate_items(context: AdminContext, file: str) -> None:
+            path = context.tenant_path(kind.plural, "validate")
+            validated = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
+            titles = ("name", "safety", "because")
+            rows = [[text_at(one, name) for name in ("name", "safety", "safety_reasons")] for one in validated]
+            context.show(validated, lambda: render_table(titles, rows))
 
     def _add_rotation(self, group: click.Group) -> None:
         kind = self.kind
@@ -106,7 +130,7 @@ class KindCommands:
 
     def _written_line(self, context: AdminContext, result: str, one: JsonObject) -> str:
         """The line about a written object; one with a generated secret is shown whole, because that is shown once."""
-        line = f"{result} {text_at(one, 'name') or text_at(one, 'id')}"
+        line = f"{result} {text_at(one, self.kind.keyed if self.kind.key_in else 'name') or text_at(one, 'id')}"
         secret = text_at(one, "secret")
         shown = render_object(self.kind, one, base=context.admin.url)
         return f"{line}\n\n{shown}\n\nsecret  {secret}" if secret else line
@@ -122,21 +146,20 @@ class KindCommands:
         arguments = [one for one in options if verb == "create" and one.member.option.is_argument]
         names = [one.member.name for one in arguments]
         changed = {one.name for one in settable(kind.of) if one.setter is None or verb != "update"}
-        identifier = ("name" if kind.is_named else "") if verb == "create" else kind.address
+        identifier = _identifier(kind, verb)
 
         @with_tenant
         def write(context: AdminContext, /, target: str | None, *, replace: bool = False, **given: Any) -> None:
             named, values = given.pop("named", None), given.pop("values", ())
-            if not identifier and target is not None and not _is_file(target):
+            if not identifier and target is not None and not is_file(target):
                 target, values = None, (target, *values)
             fields = fields_of(options, {**given, **_as_options(arguments, values)})
             if self.special is not None:
                 fields |= {name: value for name, value in self.special.fields(given).items() if name in changed}
-            if verb == "update" and not fields and not _is_file(target):
+            if verb == "update" and not fields and not is_file(target):
                 raise Failure("nothing to change: give an option, or FILE", ExitCode.USAGE)
             declarations = _declared(target, named, fields, identifier=identifier)
-            query = "?replace=true" if replace else ""
-            self._write(context, verb, declarations, query, is_one=not _is_file(target))
+            self._write(context, verb, declarations, replaces=replace, is_one=not is_file(target))
 
         command = add_options(write, [one for one in options if one not in arguments])
         if self.special is not None:
@@ -149,12 +172,14 @@ class KindCommands:
             command = click.option("--name", "named", metavar="NAME", help="The name, if it is not the argument.")(
                 command
             )
-        first, *others = [identifier, *names] if identifier else names
+        shown = kind.query_key if identifier == kind.keyed else identifier
+        first, *others = [shown, *names] if identifier else names or [""]
         if others:
             command = click.argument("values", nargs=-1, metavar=" ".join(f"[{one.upper()}]" for one in others))(
                 command
             )
-        command = click.argument("target", required=False, metavar=f"[{first.upper()}|FILE]")(command)
+        metavar = f"[{first.upper()}|FILE]" if first else "[FILE]"
+        command = click.argument("target", required=False, metavar=metavar)(command)
         text = f"{about}\n\nFILE declares objects as JSON or YAML; - reads stdin.\n\n{self._example(verb)}"
         group.command(verb, help=text)(command)
 
@@ -163,6 +188,8 @@ class KindCommands:
         kind = self.kind
         example = dict(kind.changed_example if verb == "update" else kind.example)
         named = [kind.example_address]
+        if kind.key_in and verb != "update":
+            return f"\b\nExample:\n  gateway {self._path} {verb} {kind.plural}.yaml"
         if verb == "create" and not kind.is_named:
             named = [str(example.pop(one.name)) for one in settable(kind.of) if one.option.is_argument]
         special = () if self.special is None else self.special.write(example)
@@ -170,19 +197,28 @@ class KindCommands:
         return "\b\nExample:\n  " + " \\\n    ".join(written)
 
     def _write(
-        self, context: AdminContext, verb: str, declarations: Sequence[Declaration], query: str, *, is_one: bool
+        self, context: AdminContext, verb: str, declarations: Sequence[Declaration], *, replaces: bool, is_one: bool
     ) -> None:
         kind = self.kind
 
         def send(body: JsonObject) -> JsonObject:
             if verb == "create":
                 return context.admin.send("POST", context.tenant_path(kind.plural), body)
-            path, fields = path_and_fields(context, kind.plural, body, kind.address)
-            return context.admin.send(_METHODS[verb], path + query, fields)
+            return send_declared(context, kind, _METHODS[verb], body, replaces=replaces)
 
+        if self.validates and verb != "update" and len(declarations) > 1:
+            path = context.tenant_path(kind.plural, "validate")
+            for_each(declarations, lambda body: context.admin.send("POST", path, body), lambda _: None)
         done = send_all(declarations, send)
         lines = "\n".join(self._written_line(context, _RESULTS[verb], one) for one in done)
         context.show(done[0] if is_one else done, lambda: lines)
+
+
+def _identifier(kind: Kind[Any], verb: str) -> str:
+    """The member that names the object of a command; empty if options alone describe it."""
+    if verb == "create":
+        return "name" if kind.is_named and not kind.key_in else ""
+    return kind.keyed if kind.key_in else kind.address
 
 
 def _as_options(arguments: Sequence[OptionOf], values: Sequence[str]) -> Mapping[str, str]:
@@ -191,7 +227,7 @@ def _as_options(arguments: Sequence[OptionOf], values: Sequence[str]) -> Mapping
     return {one.parameter: value for one, value in zip(arguments, values, strict=False)}
 
 
-def _is_file(target: str | None) -> bool:
+def is_file(target: str | None) -> bool:
     """True if the argument is a file instead of a name or URI: no name has a slash, and `--name` takes any."""
     if target is None or _URI.match(target):
         return False
@@ -208,7 +244,7 @@ def _place_in(members: Sequence[str]) -> Callable[[JsonObject], tuple[Any, ...]]
 
 def _declared(target: str | None, named: str | None, fields: JsonObject, *, identifier: str) -> Sequence[Declaration]:
     """The objects of FILE, or the one that name or id and options describe."""
-    if target is not None and _is_file(target):
+    if target is not None and is_file(target):
         if named is not None or fields:
             raise Failure("give FILE, or a name with options, not both", ExitCode.USAGE)
         return read_declarations(target)

@@ -162,10 +162,12 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
 
 def _file_option(one: OptionOf, about: str) -> Callable[[Command], Command]:
     """Two options: a file with the member, and a flag for an empty list."""
+    is_list = element_of(without_none(one.member.hint)) is not None
 
     def add(command: Command) -> Command:
         removal = f"Remove all {one.member.name.replace('_', ' ')}."
-        command = click.option(f"--no-{one.name}", f"{one.parameter}{_NONE}", is_flag=True, help=removal)(command)
+        if is_list:
+            command = click.option(f"--no-{one.name}", f"{one.parameter}{_NONE}", is_flag=True, help=removal)(command)
         text = f"{about} FILE (JSON or YAML; - reads stdin) has the member `{one.member.name}`."
         return click.option(f"--{one.name}", one.parameter, metavar="FILE", help=text)(command)
 

@@ -1,12 +1,13 @@
 """Tables and descriptions of the objects of a declared kind."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.cli.input.json_fields import JsonObject, as_text, pick, to_list, to_objects
+from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_objects
 from gateway.cli.input.options import write_duration
-from gateway.cli.output.tables import render_pairs, render_table, thousands
+from gateway.cli.output.tables import render_pairs, render_table, shorten, thousands
 from gateway.domain.members.markers import JsonFormat, Setter, Shape
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, shown, status_of, without_none
@@ -15,6 +16,7 @@ from gateway.kinds.singleton import Singleton
 _TIMES = ("created_at", "updated_at")
 _RELATIVE = JsonFormat("uri-reference")
 _LONGEST = ("description",)
+_DESCRIPTION_WIDTH = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +30,24 @@ class Field:
     def title(self) -> str:
         """The name for people: a time is named by its event."""
         unit = "_s" if self.is_duration else "_at"
-        return self.path[-1].removesuffix(unit).replace("_", " ")
+        words = self.path[1:] if self.path[0] == STATUS else self.path[-1:]  # parts of a status have equal names
+        return " ".join(words).removesuffix(unit).replace("_", " ")
 
     @property
     def is_duration(self) -> bool:
         """True for a number of seconds that is shown as a duration."""
         return Shape.DURATION in self.member.marks
 
+    @property
+    def is_object(self) -> bool:
+        """True for a JSON object; a table has its description."""
+        return self.member.hint is bytes
+
     def text(self, found: JsonObject, base: str = "") -> str:
         """The value for people."""
         value = pick(found, *self.path)
+        if self.is_object:
+            return shorten(text_at(found, *self.path, "description"), _DESCRIPTION_WIDTH)
         if value is None and self.member.option.nothing:
             return self.member.option.nothing
         if self.is_duration and isinstance(value, int):
@@ -51,25 +61,45 @@ class Field:
 def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
     """Render the listed members of objects as a table."""
     listed = [one for one in _fields(kind) if one.member.is_listed]
-    columns = sorted(listed, key=lambda one: one.path == _LONGEST)  # the longest text is the last column
+    # The longest text is the last column.
+    columns = sorted(listed, key=lambda one: one.path == _LONGEST or one.is_object)
     numbers = [place for place, one in enumerate(columns, 1) if one.member.hint is int and not one.is_duration]
-    first = "name" if kind.is_named else "id"
-    titles = [first, *(one.title for one in columns)]
+    first = _key_of(kind)
+    titles = [first.replace("_", " "), *(_column_title(one) for one in columns)]
     rows = [[as_text(item.get(first)), *(one.text(item) for one in columns)] for item in items]
     return render_table(titles, rows, numbers=numbers)
 
 
-def render_object(kind: Kind[Any] | Singleton[Any], found: JsonObject, *, base: str = "") -> str:
-    """Render all members of an object; null and empty ones are omitted. Paths are completed by the URL `base`."""
+def render_object(
+    kind: Kind[Any] | Singleton[Any], found: JsonObject, *, base: str = "", facts: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Render all members of an object; null and empty ones are omitted. Paths are completed by the URL `base`.
+
+    `facts` are further lines. JSON objects follow the lines.
+    """
     fields = list(_fields(kind))
     own = {one.path for one in fields}
-    first = [name for name in ("name", "id") if name in found and (name,) not in own]
-    pairs: list[tuple[str, str]] = [(name, as_text(found.get(name))) for name in first]
+    keys = dict.fromkeys(("name", kind.keyed if isinstance(kind, Kind) else "name", "id"))
+    first = [name for name in keys if name in found and (name,) not in own]
+    pairs: list[tuple[str, str]] = [(name.replace("_", " "), as_text(found.get(name))) for name in first]
     for one in fields:
+        if one.is_object:
+            continue
         value = pick(found, *one.path)
         pairs += [(one.title, text) for text in _rows(one, value)] or [(one.title, one.text(found, base))]
     pairs += [(name.removesuffix("_at"), as_text(found.get(name))) for name in _TIMES]
-    return render_pairs(pairs)
+    objects = [(one.title, pick(found, *one.path)) for one in fields if one.is_object and len(one.path) == 1]
+    parts = [f"{title}:\n{_indent(value)}" for title, value in objects if value is not None]
+    return "\n\n".join([render_pairs([*pairs, *facts]), *parts])
+
+
+def _key_of(kind: Kind[Any]) -> str:
+    """The member that names an object for people."""
+    return kind.keyed if kind.is_named or kind.is_found_by_key else "id"
+
+
+def _indent(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _rows(one: Field, value: object) -> list[str]:
@@ -85,6 +115,10 @@ def _fields(kind: Kind[Any] | Singleton[Any]) -> Iterator[Field]:
     status = kind.status or status_of(kind.of)
     if status is not None:
         yield from _nested(shown(status), (STATUS,))
+
+
+def _column_title(one: Field) -> str:
+    return "description" if one.is_object else one.title
 
 
 def _nested(members: Sequence[Member], path: tuple[str, ...]) -> Iterator[Field]:

@@ -29,7 +29,7 @@ from gateway.cli.manifests.options import output_option
 from gateway.cli.manifests.yaml_writer import write_yaml
 from gateway.domain.members.markers import Setter, Shape
 from gateway.kinds.kind import Kind
-from gateway.kinds.members import Member, element_of, is_declared
+from gateway.kinds.members import Member, element_of, is_declared, settable
 
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 _NO_NAME = re.compile(r"[^A-Z0-9]+")
@@ -101,8 +101,13 @@ def _manifests(context: AdminContext, kind: Declared) -> Iterator[JsonObject]:
     built_in = None if kind.built_in is None else kind.key_of(kind.built_in)
     items = context.admin.pages(context.tenant_path(kind.plural))
     for one in sorted(items, key=lambda item: text_at(item, kind.keyed)):
-        if text_at(one, kind.keyed) != built_in:
+        if text_at(one, kind.keyed) != built_in and not _is_foreign(kind, one):
             yield _manifest(kind, one)
+
+
+def _is_foreign(kind: Kind[Any], shown: JsonObject) -> bool:
+    """True for an object of another origin, such as an imported tool, which no manifest describes."""
+    return any(shown.get(one.name) is None for one in settable(kind.of) if Shape.OWN in one.marks)
 
 
 def _manifest(kind: Declared, shown: JsonObject) -> JsonObject:

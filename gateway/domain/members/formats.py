@@ -3,6 +3,7 @@
 LABEL = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 TOOL_NAME = r"^[A-Za-z0-9_.-]{1,64}$"
+PRIMITIVE_NAME = r"^[A-Za-z0-9_./-]{1,64}$"
 PREFIX = r"^[A-Za-z0-9_.-]{1,32}$"
 METHOD = r"^[A-Za-z-]{1,32}$"
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
@@ -22,6 +23,7 @@ PERSON = r"^(?:people|subject:.+|issuer:[A-Za-z0-9][A-Za-z0-9._-]{0,63}|group:[A
 WORDS = {
     LABEL: "must have 1 to 63 small letters, digits and hyphens, and neither begin nor end with a hyphen",
     NAME: "must have 1 to 64 letters, digits, dots, underscores and hyphens, and begin with a letter or a digit",
+    PRIMITIVE_NAME: "must have 1 to 64 letters, digits, dots, underscores, slashes and hyphens",
     TOOL_NAME: "must have 1 to 64 letters, digits, dots, underscores and hyphens",
     PREFIX: "must have 1 to 32 letters, digits, dots, underscores and hyphens",
     METHOD: "must be the name of an HTTP method",

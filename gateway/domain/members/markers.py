@@ -38,6 +38,8 @@ class Shape(Enum):
     """A number of seconds, for which the command line takes a duration such as `15m`."""
     SETTING = auto()
     """A member whose default is a setting of the installation."""
+    OWN = auto()
+    """A member that only stored objects have; responses show null for those of another origin."""
     KEPT = auto()
     """A member that a PUT empties or resets only with `If-Match` or `?replace=true`."""
 
@@ -93,6 +95,10 @@ class StoredAs:
     """The column of a member, if it has another name."""
 
     column: str
+
+
+COMPUTED = StoredAs("")
+"""A value without a column, although the table has one of its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ class RowMapper(Generic[T]):
     """The columns of a kind. Members without a column of their name are one JSON object in the column `packed`.
 
     `copies` are columns that repeat parts of this object for queries; nothing is read from them. `derived` are members
-    that follow from a row and have no column. Members of the status have columns of their own. A text column that
-    cannot be null has an empty text for None.
+    that follow from a row and have no column. `fixed` are columns with one value for all rows of the kind, in a table
+    of several kinds. Members of the status have columns of their own. A text column that cannot be null has an empty
+    text for None.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class RowMapper(Generic[T]):
         packed: str = "",
         copies: Mapping[str, Callable[[T], object]] | None = None,
         derived: Mapping[str, Callable[[RowMapping], object]] | None = None,
+        fixed: Mapping[str, str] | None = None,
     ) -> None:
         self.of = of
         self.table = table
         self._packed_in = packed
         self._copies = copies or {}
         self._derived = derived or {}
+        self.fixed = fixed or {}
 
     @cached_property
     def _own(self) -> Sequence[Member]:
@@ -61,6 +64,11 @@ class RowMapper(Generic[T]):
         held = {one.name for one in self._own} | {STATUS}
         packed = [one for one in members_of(self.of) if one.name not in held and one.is_stored and one.about]
         return packed if self._packed_in else []
+
+    @property
+    def stores_status(self) -> bool:
+        """True if a member of the status has a column."""
+        return bool(self._of_status)
 
     @cached_property
     def _of_status(self) -> Sequence[Member]:
@@ -103,7 +111,7 @@ class RowMapper(Generic[T]):
     def new_values(self, one: T) -> dict[str, Any]:
         """The columns of a new row."""
         status = self.columns_of_status(getattr(one, STATUS)) if self._of_status else {}
-        return {**status, **self.settable_values(one), "id": one.id, "version": one.version}
+        return {**status, **self.settable_values(one), **self.fixed, "id": one.id, "version": one.version}
 
     def columns_of_status(self, status: object) -> dict[str, Any]:
         """The columns of a status."""
@@ -117,7 +125,7 @@ class RowMapper(Generic[T]):
             values |= {member.name: getattr(packed, member.name) for member in self._packed}
         values |= {name: read(row) for name, read in self._derived.items()}
         status = status_of(self.of)
-        if status is not None:
+        if status is not None and self._of_status:
             values[STATUS] = status(**{name: read(row[column]) for name, column, read in self._status_reads})
         return self.of(**values)
 

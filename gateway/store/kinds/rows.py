@@ -8,14 +8,14 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Generic
 
-from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, delete, func, or_, select, update
+from sqlalchemy import BindParameter, ColumnElement, RowMapping, Select, bindparam, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.errors import NotFound
 from gateway.kinds.kind import TIMES, Kind, T
-from gateway.kinds.members import STATUS
+from gateway.kinds.members import STATUS, members_of
 from gateway.store.engine import Db
 from gateway.store.kinds.row_mapper import RowMapper
 from gateway.store.pagination import select_page
@@ -30,13 +30,19 @@ class Rows(Generic[T]):
         self.kind = kind
         self.table = mapper.table
         self._mapper = mapper
-        self._key = self.table.c[kind.keyed]
+        self._columns = {one.name: one.column for one in members_of(kind.of)}
+        self._key = self.table.c[self._columns[kind.keyed]]
         self._counted = counted
+
+    @property
+    def stores_status(self) -> bool:
+        """True if a member of the status has a column."""
+        return self._mapper.stores_status
 
     @cached_property
     def _all(self) -> Select[*tuple[Any, ...]]:
-        sorted_by = [self.table.c[name] for name in self.kind.in_order or (self.kind.keyed,)]
-        return select(self.table).where(self.table.c.tenant_id == bindparam("tenant")).order_by(*sorted_by)
+        sorted_by = [self.table.c[self._columns[name]] for name in self.kind.in_order or (self.kind.keyed,)]
+        return select(self.table).where(*self._of(bindparam("tenant"))).order_by(*sorted_by)
 
     async def insert(self, tenant: TenantId, db: Db, new: T) -> None:
         """Add an object.
@@ -54,7 +60,7 @@ class Rows(Generic[T]):
         """
         columns = self.table.c
         is_named = or_(columns.id == key_or_id, self._key == key_or_id)
-        query = select(self.table).where(columns.tenant_id == tenant, is_named)
+        query = select(self.table).where(*self._of(tenant), is_named)
         query = query.order_by((columns.id == key_or_id).desc()).limit(1)
         query = query.with_for_update(key_share=True) if locked else query
         row = (await db.execute(query)).mappings().one_or_none()
@@ -71,9 +77,8 @@ class Rows(Generic[T]):
         self, tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
     ) -> Sequence[T]:
         """One page of the tenant's objects, by default sorted by their key."""
-        columns = self.table.c
-        listed = select(self.table).where(columns.tenant_id == tenant)
-        query = select_page(listed, columns, self.kind.keyed, after=after, limit=limit, order=order)
+        listed = select(self.table).where(*self._of(tenant))
+        query = select_page(listed, self.table.c, self._key.name, after=after, limit=limit, order=order)
         return [self._mapper.read(row) for row in (await db.execute(query)).mappings()]
 
     async def load(self, tenant: TenantId, db: Db) -> Sequence[T]:
@@ -86,13 +91,12 @@ class Rows(Generic[T]):
 
     async def count(self, tenant: TenantId, db: Db) -> int:
         """Number of the tenant's objects to which the limit of the kind applies."""
-        counted = select(func.count()).select_from(self.table).where(self.table.c.tenant_id == tenant, *self._counted)
+        counted = select(func.count()).select_from(self.table).where(*self._of(tenant), *self._counted)
         return int((await db.execute(counted)).scalar_one())
 
     async def names_with(self, tenant: TenantId, db: Db, column: str, value: str) -> Sequence[str]:
         """The names, or other keys, of the objects with this value in a column, sorted."""
-        columns = self.table.c
-        query = select(self._key).where(columns.tenant_id == tenant, columns[column] == value)
+        query = select(self._key).where(*self._of(tenant), self.table.c[column] == value)
         return list((await db.execute(query.order_by(self._key))).scalars())
 
     async def save(self, tenant: TenantId, db: Db, changed: T, *, at: datetime | None = None) -> None:
@@ -115,14 +119,13 @@ class Rows(Generic[T]):
 
     async def note(self, tenant: TenantId, db: Db, of: str, status: object) -> None:
         """Store the status of the object with this id, for jobs: neither version nor time of the change move."""
-        columns = self.table.c
-        noted = update(self.table).where(columns.tenant_id == tenant, columns.id == of)
+        noted = update(self.table).where(*self._of(tenant), self.table.c.id == of)
         await db.execute(noted.values(self._mapper.columns_of_status(status)))
 
     async def remove(self, tenant: TenantId, db: Db, of: str) -> bool:
         """Delete the object with this id; True if it existed."""
         columns = self.table.c
-        removed = delete(self.table).where(columns.tenant_id == tenant, columns.id == of).returning(columns.id)
+        removed = delete(self.table).where(*self._of(tenant), columns.id == of).returning(columns.id)
         return (await db.execute(removed)).one_or_none() is not None
 
     def _new_values(self, new: T) -> dict[str, Any]:
@@ -138,6 +141,11 @@ class Rows(Generic[T]):
 
     async def _update(self, tenant: TenantId, db: Db, of: str, values: Mapping[str, Any]) -> None:
         columns = self.table.c
-        saved = update(self.table).where(columns.tenant_id == tenant, columns.id == of).values(values)
+        saved = update(self.table).where(*self._of(tenant), columns.id == of).values(values)
         if (await db.execute(saved.returning(columns.id))).one_or_none() is None:
             raise NotFound(f"There is no such {self.kind.words}.")
+
+    def _of(self, tenant: TenantId | BindParameter[Any]) -> Sequence[ColumnElement[bool]]:
+        """The conditions for the rows of the kind: of this tenant, and with the fixed values."""
+        columns = self.table.c
+        return [columns.tenant_id == tenant, *(columns[name] == value for name, value in self._mapper.fixed.items())]

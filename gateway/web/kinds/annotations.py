@@ -5,8 +5,10 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar, Union, cast
 
-from pydantic import AfterValidator, BaseModel, Field, create_model
+import msgspec
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model
 
+from gateway.domain.json_text import decode_object
 from gateway.domain.members.markers import Bounds, Check, Form, JsonFormat, Length, Shape
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.members import (
@@ -26,6 +28,14 @@ from gateway.web.models import GIVEN, Absent, BodyModel, CopiedModel
 
 M = TypeVar("M", bound=BaseModel)
 
+
+def _decode(value: object) -> object:
+    """The JSON object of bytes; None of no bytes."""
+    return (decode_object(value) if value else None) if isinstance(value, bytes) else value
+
+
+_JsonShown = Annotated[Mapping[str, object], BeforeValidator(_decode)]
+"""A JSON object that is stored as bytes."""
 Fields = Mapping[str, tuple[Any, Any]]
 """Arguments of `create_model`: annotation and default of each field."""
 
@@ -46,7 +56,12 @@ def changed_fields(members: Sequence[Member]) -> Fields:
 
 def shown_fields(members: Sequence[Member]) -> Fields:
     """The fields of a response."""
-    return {one.name: (_described(shown_type(one.hint), one), ...) for one in members}
+    return {one.name: (_described(_shown_type_of(one), one), ...) for one in members}
+
+
+def _shown_type_of(one: Member) -> Any:
+    found = shown_type(one.hint)
+    return Annotated[found | None, BeforeValidator(_decode)] if Shape.OWN in one.marks else found
 
 
 def sent_type(hint: Any, marks: Sequence[object] = ()) -> Any:
@@ -64,6 +79,8 @@ def sent_type(hint: Any, marks: Sequence[object] = ()) -> Any:
         return _annotated(_of(dict, (name, value)), _constraints(marks, is_list=True))
     if is_declared(bare):
         return sent_model(bare)
+    if bare is bytes:
+        return dict[str, object]
     if len(alternatives(bare)) > 1:
         return _union(sent_type(each) for each in alternatives(bare))
     found: Any = _annotated(bare, _constraints(marks, is_list=False))
@@ -86,6 +103,8 @@ def shown_type(hint: Any) -> Any:
         return _of(Mapping, tuple(map(shown_type, entries)))
     if len(alternatives(bare)) > 1:
         return _union(shown_type(each) for each in alternatives(bare))
+    if bare is bytes:
+        return _JsonShown
     return shown_model(bare) if is_declared(bare) else bare
 
 
@@ -120,6 +139,8 @@ def merged(current: Any, sent: object, hint: Any, pointer: str = "") -> Any:
     element = next((found for each in alternatives(bare) if (found := element_of(split(each)[0])) is not None), None)
     if element is not None and isinstance(sent, list):
         return tuple(merged(None, each, element) for each in cast("Sequence[object]", sent))
+    if bare is bytes:
+        return msgspec.json.encode(sent)  # keeps integers of any size
     if not isinstance(sent, BodyModel):
         return sent
     hints = {one.name: one.hint for one in settable(bare)}

@@ -24,7 +24,7 @@ def manifest_model(kind: Declared) -> type[BodyModel]:
     if isinstance(kind, Singleton):
         return singleton_models_of(kind).whole
     name = Annotated[str, Field(pattern=kind.form, description=kind.name_about)]
-    named: dict[str, tuple[Any, Any]] = {"name": (name, ...)} if kind.is_named else {}
+    named: dict[str, tuple[Any, Any]] = {kind.keyed: (name, ...)} if kind.shows_key else {}
     about = f"A complete {kind.words}; absent fields have their default."
     return make_model(f"{kind.stem}Manifest", BodyModel, about, {**named, **sent_fields(settable(kind.of))})
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Literal, cast
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gateway.domain.members.markers import Setter, Veil
-from gateway.domain.members.values import MAX_URL_LENGTH
+from gateway.domain.members.values import MAX_URL_LENGTH, check_printable
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import Kind, ListFilter, T
-from gateway.kinds.members import STATUS, Member, cached, members_of, settable, shown, status_of
+from gateway.kinds.members import STATUS, Member, cached, keeps, members_of, settable, shown, status_of
 from gateway.web.kinds.annotations import (
     Fields,
     changed_fields,
@@ -21,8 +21,8 @@ from gateway.web.kinds.annotations import (
     shown_model,
     shown_type,
 )
-from gateway.web.kinds.kept_members import refuse_losses, sent_paths
-from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery, Page, PageQuery, ResponseModel
+from gateway.web.kinds.kept_members import ReplaceQuery, refuse_losses, sent_paths
+from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery, Page, PageQuery, QueryModel, ResponseModel
 
 _SHOWN_ONLY = frozenset({STATUS, "version", "created_at", "updated_at"})
 """Members of responses that PUT ignores, so that it accepts what GET returned."""
@@ -58,6 +58,10 @@ class KindModels(Generic[T]):
     """The response to a creation and to a rotation: with the generated secret, if the kind has one."""
     page: type[Page[Any]]
     query: type[PageQuery]
+
+    def key_of(self, body: BodyModel) -> str:
+        """The key that a body gives: its name, or a part of a member. Empty if it gives none."""
+        return self.kind.key_sent(body.sent())
 
     def compose(self, body: BodyModel, key: str, current: T | None, *, may_remove: bool = True) -> T:
         """The object that a POST or PUT describes; an existing one keeps its id, key, times and status.
@@ -125,7 +129,7 @@ def models_of(kind: Kind[T]) -> KindModels[T]:
     """Derive the models of a kind."""
     members = settable(kind.of)
     name = Annotated[str, Field(pattern=kind.form, description=kind.name_about)]
-    named: Fields = {"name": (name, ...)} if kind.is_named else {}
+    named: Fields = {"name": (name, ...)} if kind.is_named and not kind.key_in else {}
     sent = sent_fields(members)
     changeable = [one for one in members if one.setter is None]
     response = _shown(kind)
@@ -159,14 +163,23 @@ def _renamed(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
 def _matching(kind: Kind[T]) -> Mapping[str, tuple[Any, Any]]:
     """The fields of a PUT that must be those of the object in the path, if sent."""
     about = f"If sent, it must be that of the {kind.words} in the path."
-    text = Annotated[str | Absent, GIVEN, Field(max_length=64, description=about)]
-    return {name: (text, None) for name in ("id", "name") if kind.is_named or name == "id"}
+    text = Annotated[str | Absent, GIVEN, Field(max_length=MAX_URL_LENGTH, description=about)]
+    return dict.fromkeys(matching_members(kind), (text, None))
+
+
+def matching_members(kind: Kind[Any]) -> Sequence[str]:
+    """The members of a response that a PUT must repeat, if it has them: the id, and a key that admins do not set."""
+    return ["id", *([kind.keyed] if kind.shows_key else [])]
+
+
+def _key_about(kind: Kind[Any]) -> str:
+    return f"`{'/'.join(kind.key_in)}`, which is unique in the tenant." if kind.key_in else _NAME
 
 
 def _shown(kind: Kind[T]) -> type[ResponseModel]:
     fields: dict[str, tuple[Any, Any]] = {
         "id": (Annotated[str, Field(description=_ID)], ...),
-        **({"name": (Annotated[str, Field(description=_NAME)], ...)} if kind.is_named else {}),
+        **({kind.keyed: (Annotated[str, Field(description=_key_about(kind))], ...)} if kind.shows_key else {}),
         **shown_fields([one for one in settable(kind.of) if one.setter is not Setter.ONCE]),
     }
     hints = {one.name: one.hint for one in members_of(kind.of)}
@@ -186,6 +199,17 @@ def _minted(kind: Kind[T], response: type[ResponseModel]) -> type[ResponseModel]
     secret: Any = str if kind.has_secret is None else str | None
     fields = {"secret": (Annotated[secret, Field(description=kind.generates)], ...)}
     return make_model(f"{kind.stem}Minted", response, f"A {kind.words} with its newest secret.", fields)
+
+
+def key_query(kind: Kind[Any], *, is_replacement: bool = False) -> type[QueryModel]:
+    """The query that addresses one object by its key."""
+    about = f"The {kind.keyed.replace('_', ' ')} of the {kind.words}."
+    text = Field(min_length=1, max_length=MAX_URL_LENGTH, description=about)
+    key = Annotated[str, text, AfterValidator(check_printable)]
+    of = ReplaceQuery if is_replacement and keeps(kind.of) else QueryModel
+    return make_model(
+        f"{kind.stem}KeyQuery", of, f"The {kind.words} that a request addresses.", {kind.query_key: (key, ...)}
+    )
 
 
 def _page(kind: Kind[T], response: type[ResponseModel]) -> type[Page[Any]]:

@@ -21,6 +21,7 @@ from gateway.domain.tenancy.client_setup import ClientTarget
 from gateway.domain.tenancy.grants import Consent
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
+from gateway.kinds.selections import PROFILE_LIMIT
 from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 from gateway.web.html.documents import page, respond
@@ -160,7 +161,7 @@ class PeoplePage:
     async def _profiles_of(self, session: Session) -> Sequence[Profile]:
         """Return the profiles that the signed-in person may use, `default` first."""
         tenant = session.tenant if isinstance(session, PersonSession) else session.principal.tenant
-        found = await PROFILES.page(tenant, self._catalog, after=None, limit=PROFILES.kind.limit.most + 1)
+        found = await PROFILES.page(tenant, self._catalog, after=None, limit=PROFILE_LIMIT.most + 1)
         own = [profile for profile in found if _admits(session, profile.name)]
         return sorted(own, key=lambda profile: (profile.name != DEFAULT_PROFILE, profile.name))
 

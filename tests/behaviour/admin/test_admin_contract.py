@@ -237,7 +237,7 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     listed = await walk.ask("GET", "/tenants/acme/tools", 200)
     name = listed.json()["items"][0]["name"]
     shown = await walk.ask("GET", f"/tenants/acme/tools/{name}", 200)
-    assert (shown.json()["safety"], shown.json()["safety_reasons"]) == ("safe", ["GET only reads"])
+    assert (shown.json()["status"]["safety"], shown.json()["status"]["safety_reasons"]) == ("safe", ["GET only reads"])
     await walk.ask("GET", "/tenants/acme/tools/none", 404)
     current = await walk.ask("GET", "/tenants/acme/policy", 200)
     policy = {**current.json(), "dangerous": "deny"}

@@ -126,8 +126,8 @@ async def test_live_tools_are_listed_with_their_source(replica: Replica) -> None
     profile = (await admin.get("/tenants/acme/profiles/ed")).json()
 
     assert tool == same == by_id
-    assert (tool["origin"], tool["source"], tool["name"]) == ("live", "editor", "ed_save")
-    assert (tool["safety"], tool["declared_safety"]) == ("dangerous", "dangerous")
+    assert (tool["status"]["origin"], tool["status"]["source"], tool["name"]) == ("live", "editor", "ed_save")
+    assert (tool["status"]["safety"], tool["safety"]) == ("dangerous", "dangerous")
     assert tool["handler"]["kind"] == "live"
     assert (changed.status_code, removed.status_code) == (409, 409)
     assert "live source editor" in changed.json()["detail"]

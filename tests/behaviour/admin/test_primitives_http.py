@@ -62,12 +62,25 @@ async def test_if_match_holds_for_what_a_uri_addresses(acme: RunningGateway) -> 
     path, tag = "/tenants/acme/resources", {"if-match": made.headers["etag"]}
     uri = {"uri": "docs://a"}
     changed = await acme.admin.patch(path, params=uri, json={"safety": "moderate"}, headers=tag)
-    assert (changed.status_code, changed.json()["safety"]) == (200, "moderate")
+    assert (changed.status_code, changed.json()["status"]["safety"]) == (200, "moderate")
     for method in ("PATCH", "PUT", "DELETE"):
         body = None if method == "DELETE" else {"enabled": True} if method == "PATCH" else text_resource("docs://a")
         assert (await acme.admin.request(method, path, params=uri, json=body, headers=tag)).status_code == 412
     tag = {"if-match": changed.headers["etag"]}
     assert (await acme.admin.delete(path, params=uri, headers=tag)).status_code == 204
+
+
+async def test_a_definition_is_one_value(acme: RunningGateway) -> None:
+    """Ours: PATCH replaces a definition or a handler whole and keeps its nulls and numbers (ADM-1, PRG-3)."""
+    schema = {"type": "object", "properties": {"a": {"default": None}, "b": {"default": 1.5}}}
+    body = tool("say", {"kind": "static", "content": []}, schema=schema)
+    made = (await acme.admin.post(TOOLS, json={**body, "safety": "dangerous"})).json()
+    assert made["definition"] == body["definition"]
+    assert (made["handler"], made["safety"], made["status"]["safety"]) == (body["handler"], "dangerous", "dangerous")
+    other = static_tool("say")["definition"]
+    changed = (await acme.admin.patch(f"{TOOLS}/say", json={"definition": other, "safety": None})).json()
+    assert (changed["definition"], changed["handler"]) == (other, body["handler"])
+    assert (changed["safety"], changed["status"]["safety"]) == (None, "safe")
 
 
 async def test_a_refusal_points_into_the_body(acme: RunningGateway) -> None:

@@ -9,6 +9,7 @@ from gateway.kinds.members import keeps
 from gateway.kinds.singleton import Singleton
 from gateway.kinds.singletons import SINGLETONS
 from tests.behaviour.admin.walk import Walk
+from tests.support.kinds import with_key
 from tests.support.primitives import template
 
 ACME = "/tenants/acme"
@@ -45,14 +46,15 @@ async def _walk_manifests(walk: Walk) -> None:
 async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
     path = f"{ACME}/{kind.plural}"
     has_key = kind.keyed != "id"
-    key = {kind.keyed: "walked" if kind.is_named else "note://walked"} if has_key else {}
-    example: dict[str, Any] = {**kind.example, **key}
+    key = "walked" if kind.is_named else "note://walked"
+    key = "memo://walked/{id}" if kind.keyed == "uri_template" else key
+    example = with_key(kind, kind.example, key)
     made = await walk.ask("POST", path, 201, json=example)
     item = f"{path}/{made.json()[kind.address]}"
     assert made.headers["location"] == f"/admin/v1{item}"
     if has_key:
         await walk.ask("POST", path, 409, json=example)
-    await walk.ask("POST", path, 400, json={**example, kind.keyed: "Not a name\n"})
+        await walk.ask("POST", path, 422 if kind.key_in else 400, json=with_key(kind, example, "Not a name\n"))
     await walk.ask("POST", path, 400, json={**example, "unknown": 1})
     assert made.json()[kind.keyed] in [one[kind.keyed] for one in (await walk.ask("GET", path, 200)).json()["items"]]
     shown = await walk.ask("GET", item, 200)
@@ -66,9 +68,10 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
         await walk.ask("PUT", item, 200, json=shown.json())
         made = await walk.ask("GET", item, 200)
     if kind.changed_example:
-        changed = await walk.ask("PATCH", item, 200, json=kind.changed_example)
+        changes = {name: example[name] for name in kind.changed_example}
+        changed = await walk.ask("PATCH", item, 200, json=changes)
         assert changed.headers["etag"] != made.headers["etag"]
-        await walk.ask("PATCH", item, 412, json=kind.changed_example, headers={"if-match": made.headers["etag"]})
+        await walk.ask("PATCH", item, 412, json=changes, headers={"if-match": made.headers["etag"]})
     if kind.generates:
         assert "secret" not in shown.json()
         rotated = await walk.ask("POST", f"{item}/rotate", 200)
@@ -78,10 +81,28 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
     await walk.ask("GET", item, 404)
     if kind.address == "id":
         await walk.ask("PUT", item, 404, json=example)
+        if kind.is_found_by_key:
+            await _walk_by_key(walk, kind, key, example)
         return
     again = await walk.ask("PUT", item, 201, json=dict(kind.whole_example))
     assert again.json()["id"] != made.json()["id"]
     await walk.ask("DELETE", item, 204)
+
+
+async def _walk_by_key(walk: Walk, kind: Kind[Any], key: str, example: dict[str, Any]) -> None:
+    """The same object, addressed by its key: a PUT creates it."""
+    path = f"{ACME}/{kind.plural}?{kind.query_key}={quote(key, safe='')}"
+    await walk.ask("PATCH", path, 404, json=kind.changed_example)
+    await walk.ask("PUT", path, 400, json=with_key(kind, example, f"{key}/other"))
+    made = await walk.ask("PUT", path, 201, json=example)
+    [shown] = (await walk.ask("GET", path, 200)).json()["items"]
+    assert shown == made.json()
+    same = await walk.ask("PUT", path, 200, json=shown)
+    assert same.headers["etag"] == made.headers["etag"]
+    await walk.ask("PATCH", path, 200, json={"enabled": False})
+    await walk.ask("DELETE", path, 412, headers={"if-match": made.headers["etag"]})
+    await walk.ask("DELETE", path, 204)
+    assert (await walk.ask("GET", path, 200)).json()["items"] == []
 
 
 async def _walk_singleton(walk: Walk, single: Singleton[Any]) -> None:

@@ -99,21 +99,25 @@ async def _walk_tools(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("PUT", f"{path}/say", 200, json=static_tool("say", "other"))
     await walk.ask("DELETE", f"{path}/say", 204)
     await walk.ask("DELETE", f"{path}/say", 404)
-    imported = next(one for one in (await walk.ask("GET", path, 200)).json()["items"] if one["origin"] == "source")
+    imported = next(
+        one for one in (await walk.ask("GET", path, 200)).json()["items"] if one["status"]["origin"] == "source"
+    )
     await walk.ask("DELETE", f"{path}/{imported['name']}", 409)
-    await _walk_overrides(walk, f"{path}/{imported['name']}", f"{ACME}/sources/{imported['source']}/overrides")
+    await _walk_overrides(
+        walk, f"{path}/{imported['name']}", f"{ACME}/sources/{imported['status']['source']}/overrides"
+    )
     await _walk_a_fetching_tool(walk, upstream)
 
 
 async def _walk_overrides(walk: Walk, tool_path: str, path: str) -> None:
     changed = await walk.ask("PATCH", tool_path, 200, json={"title": "Other", "hidden": True, "enabled": False})
-    assert (changed.json()["enabled"], changed.json()["hidden"]) == (False, True)
+    assert (changed.json()["enabled"], changed.json()["status"]["hidden"]) == (False, True)
     await walk.ask("PATCH", tool_path, 412, json={"title": "New"}, headers={"if-match": '"opr_x.1"'})
     await walk.ask("PATCH", tool_path, 422, json={"pinned": {"none": 1}})
     await walk.ask("PATCH", tool_path, 400, json={"handler": {"kind": "static"}})
     await walk.ask("PATCH", tool_path, 409, json={"name": "call_endpoint"})
     [kept] = (await walk.ask("GET", path, 200)).json()["items"]
-    assert kept == changed.json()["override"] | {"tool": changed.json()["name"]}
+    assert kept == changed.json()["status"]["override"] | {"tool": changed.json()["name"]}
     shown = await walk.ask("GET", f"{path}/{kept['id']}", 200)
     assert shown.json() == kept
     await walk.ask("DELETE", f"{path}/{kept['id']}", 412, headers={"if-match": '"ovr_x.1"'})
@@ -158,7 +162,7 @@ async def _walk_resources(walk: Walk) -> None:
     await walk.ask("POST", f"{path}/try?uri=docs://none", 404)
     for place in (one, by_uri):
         await walk.ask("PATCH", place, 200, json={"safety": "dangerous"})
-        assert (await walk.ask("PUT", place, 200, json=body)).json()["safety"] == "safe"
+        assert (await walk.ask("PUT", place, 200, json=body)).json()["status"]["safety"] == "safe"
     await walk.ask("DELETE", one, 204)
     await walk.ask("POST", path, 201, json=body)
     await walk.ask("DELETE", by_uri, 204)

@@ -20,13 +20,20 @@ async def test_a_tool_is_set_step_by_step_and_reset(terminal: Terminal, pets_fil
     assert "verbose=yes" in told.out
     more = ["--pin", "id=7", "--hint", "read-only=no", "--rename", "find_pet", "--hide"]
     shown: Any = (await terminal.do("tool", "set", "get_pet", *more, "--json")).value
-    assert shown["override"]["pinned"] == {"verbose": True, "id": 7}
-    assert shown["override"]["annotations"] == {"readOnlyHint": False}
-    assert (shown["name"], shown["hidden"], shown["override"]["title"]) == ("find_pet", True, "Find")
+    assert shown["status"]["override"]["pinned"] == {"verbose": True, "id": 7}
+    assert shown["status"]["override"]["annotations"] == {"readOnlyHint": False}
+    assert (shown["name"], shown["status"]["hidden"], shown["status"]["override"]["title"]) == (
+        "find_pet",
+        True,
+        "Find",
+    )
     fewer = ["--unpin", "id", "--default", "title", "--show", "--pointer", "/items", "--keep", "/*/id"]
     shown = (await terminal.do("tool", "set", "find_pet", *fewer, "--json")).value
-    assert (shown["override"]["pinned"], shown["override"]["title"]) == ({"verbose": True}, None)
-    assert (shown["override"]["result"], shown["hidden"]) == ({"pointer": "/items", "keep": ["/*/id"]}, False)
+    assert (shown["status"]["override"]["pinned"], shown["status"]["override"]["title"]) == ({"verbose": True}, None)
+    assert (shown["status"]["override"]["result"], shown["status"]["hidden"]) == (
+        {"pointer": "/items", "keep": ["/*/id"]},
+        False,
+    )
     assert "find_pet" in (await terminal.do("source", "overrides", "api")).out
     listed: Any = (await terminal.do("source", "overrides", "api", "--json")).value
     assert [(one["operation"], one["tool"]) for one in listed] == [("GET /pets/{id}", "find_pet")]

@@ -36,13 +36,15 @@ async def test_a_primitive_lives_from_validate_to_delete(
     assert said in (await terminal.do(noun, "try", *tried)).out
     assert (await terminal.do(noun, "disable", name)).out == f"disabled {name}\n"
     listed = await terminal.do(noun, "list")
-    assert "safe, disabled" in listed.out
+    assert tuple(listed.out.splitlines()[1].split()[1:3]) == ("no", "safe")
     assert (await terminal.run(noun, "try", *tried)).code in {5, 6}
     await terminal.do(noun, "enable", name)
     changed = {**body, "safety": "dangerous"}
     (terminal.folder / "two.json").write_text(json.dumps(changed))
     updated: Any = (await terminal.do(noun, "update", "two.json", "--json")).value
-    assert (updated[0]["id"], updated[0]["declared_safety"]) == (created[0]["id"], "dangerous")
+    assert (updated[0]["id"], updated[0]["safety"]) == (created[0]["id"], "dangerous")
+    again: Any = (await terminal.do(noun, "set", "-", "--json", given=json.dumps(updated[0]))).value
+    assert again == updated, "`show --json | set -` changed it"
     assert (await terminal.run(noun, "delete", name)).code == 2
     assert (await terminal.do(noun, "delete", name, "--yes")).out == f"deleted {name}\n"
     assert (await terminal.run(noun, "show", name)).code == 5
@@ -70,10 +72,10 @@ async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Term
 
 
 async def test_what_is_declared_is_created_or_replaced(terminal: Terminal) -> None:
-    """Ours: `set` (of tools `put`) may be repeated, whatever characters a name has (PRG-3, CLI-1)."""
+    """Ours: `set` may be repeated, whatever characters a name has; the older `tool put` too (PRG-3, CLI-1)."""
     await terminal.create_tenant()
     declared = {
-        "tool": ("put", [static_tool("say"), static_tool("pets/list")]),
+        "tool": ("set", [static_tool("say"), static_tool("pets/list")]),
         "resource": ("set", [text_resource("docs://a?b=c")]),
     }
     for noun, (verb, bodies) in declared.items():
@@ -82,7 +84,7 @@ async def test_what_is_declared_is_created_or_replaced(terminal: Terminal) -> No
         (terminal.folder / "many.json").write_text(json.dumps([{**body, "safety": "dangerous"} for body in bodies]))
         replaced: Any = (await terminal.do(noun, verb, "many.json", "--json")).value
         assert [one["id"] for one in replaced] == [one["id"] for one in made]
-        assert {one["declared_safety"] for one in replaced} == {"dangerous"}
+        assert {one["safety"] for one in replaced} == {"dangerous"}
     assert (await terminal.run("tool", "put", "-", given='{"definition": {}, "handler": {}}')).code == 2
 
 

@@ -60,23 +60,27 @@ async def test_an_override_is_shown_beside_what_the_document_says(desk: Desk) ->
     """Ours: the tool as it is in force, what is wanted otherwise, and the document's own words (OAS-6)."""
     await _import(desk)
     before = (await desk.gateway.admin.get(f"{TOOLS}/get_pet")).json()
-    assert (before["override"], before["document"], before["hidden"]) == (None, None, False)
+    assert (before["status"]["override"], before["status"]["document"], before["status"]["hidden"]) == (
+        None,
+        None,
+        False,
+    )
 
     hints = {"openWorldHint": False}
     shown = await _set(desk, "get_pet", title="Find", description="Finds one.", safety="moderate", annotations=hints)
-    assert shown["safety"] == shown["declared_safety"] == "moderate"
-    assert shown["document"] == {"safety": "safe", "definition": before["definition"]}
-    assert shown["override"]["operation"] == "GET /pets/{id}"
-    assert shown["override"]["annotations"] == hints
+    assert shown["status"]["safety"] == shown["safety"] == "moderate"
+    assert shown["status"]["document"] == {"safety": "safe", "definition": before["definition"]}
+    assert shown["status"]["override"]["operation"] == "GET /pets/{id}"
+    assert shown["status"]["override"]["annotations"] == hints
     listed = (await desk.tools())["get_pet"]
     assert listed == listed_definition(shown["definition"], "get_pet")
     assert (listed["title"], listed["description"]) == ("Find", "Finds one.")
     assert listed["annotations"] == {**before["definition"]["annotations"], **hints}
 
     shown = await _set(desk, "get_pet", title=None, annotations=None)
-    assert (shown["override"]["title"], shown["override"]["description"]) == (None, "Finds one.")
+    assert (shown["status"]["override"]["title"], shown["status"]["override"]["description"]) == (None, "Finds one.")
     shown = await _set(desk, "get_pet", description=None, safety=None)
-    assert shown["override"] is None
+    assert shown["status"]["override"] is None
     assert (await desk.tools())["get_pet"] == listed_definition(before["definition"], "get_pet")
 
 
@@ -169,7 +173,7 @@ async def test_a_hidden_tool_is_for_handlers_only(desk: Desk) -> None:
         answer = await desk.gateway.admin.post(TOOLS, json=body)
         assert answer.status_code == 201, answer.text
 
-    assert (shown["hidden"], shown["enabled"]) == (True, True)
+    assert (shown["status"]["hidden"], shown["enabled"]) == (True, True)
     assert "list_pets" not in await desk.tools()
     assert await _is_unknown(desk, "list_pets")
     assert await _called(desk, "twice") == "GET /v1/pets"
@@ -206,13 +210,13 @@ async def test_a_renamed_tool_can_be_called_by_its_old_name(desk: Desk) -> None:
     await _import(desk)
     steps = declared("twice", {"kind": "steps", "steps": [{"call": {"tool": "get_pet", "arguments": {"id": 2}}}]})
     (await desk.gateway.admin.post(TOOLS, json=steps)).raise_for_status()
-    level = (await desk.gateway.admin.get(f"{TOOLS}/twice")).json()["safety"]
+    level = (await desk.gateway.admin.get(f"{TOOLS}/twice")).json()["status"]["safety"]
     await _set(desk, "get_pet", name="find_pet")
 
     assert {"find_pet", "get_pet"} & set(await desk.tools()) == {"find_pet"}
     assert await _called(desk, "find_pet", id=1) == await _called(desk, "get_pet", id=1) == "GET /v1/pets/1"
     assert await _called(desk, "twice") == "GET /v1/pets/2"
-    assert (await desk.gateway.admin.get(f"{TOOLS}/twice")).json()["safety"] == level
+    assert (await desk.gateway.admin.get(f"{TOOLS}/twice")).json()["status"]["safety"] == level
     entries = (await desk.gateway.admin.get(f"/tenants/{SLUG}/audit?limit=200")).json()["items"]
     assert {entry["target"] for entry in entries if entry["action"] == "call"} == {"find_pet", "twice"}
     profile = {"name": "small", "include": [{"names": ["list_*"]}]}
@@ -394,7 +398,7 @@ async def test_a_change_is_held_to_the_version_it_was_meant_for(desk: Desk) -> N
     assert tags[-1] == tags[0]
     stale = await admin.patch(place, json={"title": "late"}, headers={"if-match": tags[1]})
     assert stale.status_code == 412
-    assert (await admin.get(place)).json()["override"] is None
+    assert (await admin.get(place)).json()["status"]["override"] is None
 
 
 @pytest.mark.parametrize("expose", ["query", "tools"])
@@ -406,7 +410,7 @@ async def test_another_tenant_has_its_own_overrides(desk: Desk, expose: str) -> 
     await _set(desk, "get_pet", name="find_pet", title="Find", pinned={"verbose": True})
 
     theirs = await desk.gateway.admin.get("/tenants/other/tools/get_pet")
-    assert theirs.json()["override"] is None
+    assert theirs.json()["status"]["override"] is None
     assert (await desk.gateway.admin.get("/tenants/other/sources/api/overrides")).json()["items"] == []
     own = (await desk.gateway.admin.get(OVERRIDES)).json()["items"][0]["id"]
     assert (await desk.gateway.admin.get(f"/tenants/other/sources/api/overrides/{own}")).status_code == 404

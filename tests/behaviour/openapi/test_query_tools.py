@@ -53,7 +53,7 @@ async def test_query_tools_are_listed_where_a_source_asks_for_them(desk: Desk) -
     }
     assert all(queried[name]["outputSchema"]["type"] == "object" for name in TOOLS)
     shown = (await desk.gateway.admin.get(f"/tenants/{SLUG}/tools/list_endpoints")).json()
-    assert shown["origin"] == "builtin"
+    assert shown["status"]["origin"] == "builtin"
     for source in ("books", "more"):
         changed = await desk.gateway.admin.patch(f"/tenants/{SLUG}/sources/{source}", json={"expose": "tools"})
         assert changed.status_code == 200, changed.text

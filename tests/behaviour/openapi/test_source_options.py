@@ -217,8 +217,8 @@ async def test_a_stricter_level_of_the_document_is_what_policy_judges(desk: Desk
 
     assert refused["isError"] is True
     assert len(desk.upstream.seen) == 1
-    assert shown["safety"] == "dangerous"
-    assert shown["safety_reasons"] == ["its document declares this level"]
+    assert shown["status"]["safety"] == "dangerous"
+    assert shown["status"]["safety_reasons"] == ["its document declares this level"]
     assert shown["definition"]["annotations"]["readOnlyHint"] is False
 
 

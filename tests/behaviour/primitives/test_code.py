@@ -86,8 +86,8 @@ async def test_a_tenants_own_name_hides_that_of_code(tenant: Tenant) -> None:
     shown: Any = (await tenant.replicas.a.gateway.admin.get(f"{path}/weekday_of")).json()
 
     assert refused.status_code == 409
-    assert shown["origin"] == "code"
-    assert shown["safety"] == "safe"
+    assert shown["status"]["origin"] == "code"
+    assert shown["status"]["safety"] == "safe"
 
 
 async def test_tools_of_code_are_in_the_admin_lists(tenant: Tenant) -> None:

@@ -106,7 +106,7 @@ async def test_code_that_takes_a_tenants_name_learns_of_it(settings: Settings) -
         assert (finding["status"], "acme: the tool say (custom)" in finding["detail"]) == ("warning", True)
         assert "globex" not in finding["detail"]
         shown = (await running.admin.get("/tenants/acme/tools/say")).json()
-        assert (shown["origin"], shown["hides_code"]) == ("custom", True)
+        assert (shown["status"]["origin"], shown["status"]["hides_code"]) == ("custom", True)
 
     gateway.register_resource("docs://x", {"name": "x", "mimeType": "text/plain"}, _says("code"))  # nobody serves
     async with hosted(gateway.asgi()) as running:

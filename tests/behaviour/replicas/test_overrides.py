@@ -102,4 +102,4 @@ async def test_of_two_changes_of_one_tool_none_is_lost(acme: Acme) -> None:
         tasks.start_soon(change, 1, "description")
     shown = await acme.replicas.a.gateway.admin.get(f"/tenants/{acme.slug}/tools/get_pet")
     assert done
-    assert {name for name in ("title", "description") if shown.json()["override"][name] == "x"} == set(done)
+    assert {name for name in ("title", "description") if shown.json()["status"]["override"][name] == "x"} == set(done)

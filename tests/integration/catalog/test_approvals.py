@@ -31,10 +31,9 @@ from gateway.catalog.calls.approvals import (
 )
 from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES
+from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.live.attachments import record_attached
 from gateway.catalog.overrides.overrides import override_tool, reset_tool
-from gateway.catalog.primitives.primitives import Address, create_primitive, remove_primitive, update_primitive
-from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import import_source
 from gateway.catalog.sources.sources import remove_source
@@ -60,6 +59,7 @@ from tests.support.documents import pets
 from tests.support.household import Desk
 from tests.support.live_offers import offer_of, offered_tool
 from tests.support.live_sources import declare_live, live_draft
+from tests.support.own_primitives import change_own, create_own
 from tests.support.peers import TalkingPeer
 
 SHOWN = ShownCall(
@@ -660,9 +660,8 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
     handler: dict[str, Any] = {"kind": "http", "method": "DELETE", "url": "https://api.example/x"}
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     definition: dict[str, Any] = {"name": "wipe", "description": "Wipes", "inputSchema": schema}
-    draft = PrimitiveDraft(definition=definition, handler=handler, safety=None, enabled=True)
-    wipe, by = Address(family=Family.TOOL, name="wipe"), Author(caller=Operator(), correlation_id="t")
-    await create_primitive(tenant, catalog, Family.TOOL, draft, by=by)
+    by = Author(caller=Operator(), correlation_id="t")
+    await create_own(tenant, catalog, Family.TOOL, {"definition": definition, "handler": handler}, by=by)
     await import_source(tenant, catalog, SourceDraft(name="pets", document=pets("https://pets.example")), by=by)
 
     live = await declare_live(tenant, catalog, live_draft("editor", LiveKind.AGENT), by=by)
@@ -674,11 +673,9 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
 
     other: dict[str, Any] = {**definition, "description": "Wipes all"}
     ending: dict[str, Callable[[], Awaitable[object]]] = {
-        "wipe redefined": lambda: update_primitive(
-            tenant, catalog, wipe, lambda found: replace(found, definition=other), by=by
-        ),
+        "wipe redefined": lambda: change_own(tenant, catalog, Family.TOOL, "wipe", {"definition": other}, by=by),
         "save removed": lambda: LIVE_SOURCES.remove(tenant, catalog, "editor", by=by),
-        "wipe removed": lambda: remove_primitive(tenant, catalog, wipe, by=by),
+        "wipe removed": lambda: TOOLS.remove(tenant, catalog, "wipe", by=by),
         "delete_pet described": lambda: override(description="Deletes"),
         "delete_pet reset": lambda: reset_tool(tenant, catalog, "delete_pet", by=by),
         "delete_pet removed": lambda: remove_source(tenant, catalog, "pets", by=by),
@@ -687,7 +684,7 @@ async def test_approvals_end_with_the_definition_of_their_tool(office: Office) -
     for case, end in ending.items():
         asked = await office.open(office.call(tool=case.split()[0], digest=case.encode()))
         if case == "wipe redefined":
-            await update_primitive(tenant, catalog, wipe, lambda found: replace(found, enabled=False), by=by)
+            await change_own(tenant, catalog, Family.TOOL, "wipe", {"enabled": False}, by=by)
         if case == "delete_pet described":
             await override(hidden=True)
         assert await office.state(asked) is ApprovalState.PENDING, case

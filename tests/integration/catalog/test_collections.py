@@ -10,14 +10,17 @@ from gateway.catalog.kinds.index import COLLECTIONS
 from gateway.catalog.transaction import Author, OpenChanges, open_changes
 from gateway.domain.events import CatalogMoved
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Limits, Policy
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Conflict, LimitExceeded, NameTaken, NotFound, PreconditionFailed
 from gateway.kinds.index import KINDS
-from gateway.store import primitives
 from gateway.store.audit import entries
+from gateway.store.kinds.primitives import TEMPLATES
+from gateway.store.kinds.singletons import POLICY
 from gateway.web.kinds.models import models_of
 from tests.integration.catalog.conftest import Changes
 from tests.integration.store.samples import make_primitive
+from tests.support.kinds import with_key
 
 BY = Author(caller=Operator(), correlation_id="test")
 each_kind = pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda each: each.kind.name)
@@ -27,9 +30,9 @@ def _example(collection: Collection[Any], name: str = "") -> Any:
     """A new object with the members of the kind's example."""
     kind = collection.kind
     models = models_of(kind)
-    key = {kind.keyed: _key(collection, name)} if name and kind.keyed != "id" else {}
-    body = models.create.model_validate({**kind.example, **key})
-    return models.compose(body, getattr(body, kind.keyed, ""), None)
+    members = with_key(kind, kind.example, _key(collection, name)) if name else kind.example
+    body = models.create.model_validate(members)
+    return models.compose(body, models.key_of(body), None)
 
 
 async def _complete(collection: Collection[Any], opened: OpenChanges, new: Any) -> Any:
@@ -39,6 +42,8 @@ async def _complete(collection: Collection[Any], opened: OpenChanges, new: Any) 
 
 def _key(collection: Collection[Any], name: str) -> str:
     """A key of the form of the kind: the name, or a URI that the template of the tenant matches."""
+    if collection.kind.keyed == "uri_template":
+        return f"memo://{name}/{{id}}"
     return name if collection.kind.is_named else f"note://{name}"
 
 
@@ -47,7 +52,7 @@ async def changes(changes: Changes) -> Changes:
     """The catalog with the template that examples refer to."""
     template = make_primitive("note://{id}", family=Family.TEMPLATE)
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
-        await primitives.insert(changes.tenant.id, db, template)
+        await TEMPLATES.insert(changes.tenant.id, db, template)
     return changes
 
 
@@ -83,7 +88,9 @@ async def test_every_verb_has_its_version_and_entry(changes: Changes, collection
         times = {"updated_at": changed.updated_at} if hasattr(changed, "updated_at") else {}
         assert changed == replace(created, version=2, **times)
         verbs.insert(1, "update")
-    assert await collection.get(tenant, catalog, name) == changed
+    async with catalog.store.transaction(tenant) as db:
+        assert await collection.find(tenant, db, name) == changed
+    assert collection.kind.key_of(await collection.get(tenant, catalog, name)) == name
     with pytest.raises(PreconditionFailed):
         await collection.remove(tenant, catalog, name, by=BY, expected=frozenset({f"{created.id}.0"}))
     with pytest.raises(PreconditionFailed):
@@ -104,7 +111,7 @@ async def test_names_are_unique_and_not_reserved(changes: Changes, collection: C
     """Ours: a taken or reserved name is refused with its owner, and nothing is created under an id (ADM-1)."""
     tenant, catalog, kind = changes.tenant.id, changes.catalog, collection.kind
     await collection.create(tenant, catalog, _example(collection, "one"), by=BY)
-    taken = {"one": f"{kind.name}:{_key(collection, 'one')}"} if kind.keyed != "id" else {}
+    taken = {"one": kind.owner_of(_key(collection, "one"))} if kind.keyed != "id" else {}
     for name, owner in {**taken, **kind.reserved}.items():
         with pytest.raises(NameTaken) as refused:
             await collection.create(tenant, catalog, _example(collection, name), by=BY)
@@ -127,9 +134,12 @@ async def test_names_are_unique_and_not_reserved(changes: Changes, collection: C
 @each_kind
 async def test_a_kind_is_bounded(changes: Changes, collection: Collection[Any]) -> None:
     """Ours: one tenant has at most the declared number of objects (RES-1)."""
-    tenant, catalog, most = changes.tenant.id, changes.catalog, collection.kind.limit.most
+    tenant, catalog, limit = changes.tenant.id, changes.catalog, collection.kind.limit
+    most = 4 if limit is None else limit.most
     async with open_changes(tenant, catalog, by=BY) as opened:
-        for number in range(most):
+        if limit is None:  # the limit of all primitives of a tenant; it has a template already
+            await POLICY.save(tenant, opened.db, Policy(limits=Limits(primitives=most)))
+        for number in range(most - (limit is None)):
             new = _example(collection, f"n{number}")
             await collection.insert(opened, await _complete(collection, opened, new))
     with pytest.raises(LimitExceeded, match=str(most)):

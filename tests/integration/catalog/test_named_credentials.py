@@ -10,10 +10,8 @@ from gateway.catalog import audit, credentials
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.identity.keys import KeyDraft
+from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.profiles import PROFILES
-from gateway.catalog.primitives import primitives
-from gateway.catalog.primitives.primitives import Address
-from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
@@ -36,6 +34,7 @@ from gateway.errors import (
 from gateway.store.engine import Store
 from tests.integration.catalog.conftest import Changes
 from tests.support.catalog_options import with_options
+from tests.support.own_primitives import create_own
 from tests.support.primitives import static_tool, tool
 
 BY = Author(caller=Operator(), correlation_id="test")
@@ -45,8 +44,7 @@ FETCH = tool("fetch", {"kind": "http", "method": "GET", "url": f"{ORIGIN}/x", "c
 
 
 async def _create_tool(changes: Changes, body: dict[str, Any]) -> None:
-    draft = PrimitiveDraft(definition=body["definition"], handler=body["handler"])
-    await primitives.create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, draft, by=BY)
+    await create_own(changes.tenant.id, changes.catalog, Family.TOOL, body, by=BY)
 
 
 def _secrets(changes: Changes) -> CredentialCache:
@@ -161,7 +159,7 @@ async def test_a_credential_in_use_stays(changes: Changes) -> None:
     with pytest.raises(Conflict, match="tool fetch") as refused:
         await credentials.remove_credential(tenant, catalog, made.id, by=BY)
     assert [fault.reason for fault in refused.value.faults] == ["used by tool fetch"]
-    await primitives.remove_primitive(tenant, catalog, Address(family=Family.TOOL, name="fetch"), by=BY)
+    await TOOLS.remove(tenant, catalog, "fetch", by=BY)
     with pytest.raises(PreconditionFailed):
         await credentials.remove_credential(tenant, catalog, "token", by=BY, expected=frozenset({"x"}))
     await credentials.remove_credential(tenant, catalog, "token", by=BY)

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
+from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.kinds.singletons import POLICY
-from gateway.catalog.primitives import primitives
-from gateway.catalog.primitives.primitives import Address
-from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.sources import imports
@@ -29,6 +27,7 @@ from gateway.store import tenants
 from gateway.store.engine import Db
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import pets
+from tests.support.own_primitives import create_own
 from tests.support.primitives import static_tool, template, text_prompt, text_resource
 
 BY = Author(caller=Operator(), correlation_id="test")
@@ -53,8 +52,7 @@ class _Code:
 
 
 async def _create(changes: Changes, family: Family, body: dict[str, Any]) -> None:
-    draft = PrimitiveDraft(definition=body["definition"], handler=body["handler"], enabled=body.get("enabled", True))
-    await primitives.create_primitive(changes.tenant.id, changes.catalog, family, draft, by=BY)
+    await create_own(changes.tenant.id, changes.catalog, family, body, by=BY)
 
 
 async def test_a_snapshot_holds_all_that_clients_can_have(changes: Changes) -> None:
@@ -115,9 +113,7 @@ async def test_a_name_of_the_tenants_own_hides_code(changes: Changes, enabled: b
     snapshots = Snapshots(changes.catalog.store, code=code)
     snapshot = await snapshots.latest(changes.tenant.id)
     assert [tool.origin for tool in snapshot.tools] == [PrimitiveOrigin.CUSTOM] * enabled
-    await primitives.remove_primitive(
-        changes.tenant.id, changes.catalog, Address(family=Family.TOOL, name="same"), by=BY
-    )
+    await TOOLS.remove(changes.tenant.id, changes.catalog, "same", by=BY)
     snapshots.note(changes.tenant.id, snapshot.revision + 1)
     assert [tool.origin for tool in (await snapshots.latest(changes.tenant.id)).tools] == [PrimitiveOrigin.CODE]
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from gateway.domain.audit import AnchorKind, AuditKind, AuditRetention, CallRecord, SinkKind, TrailSink
 from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
@@ -39,7 +40,7 @@ from gateway.domain.identifiers import (
 )
 from gateway.domain.live_sources import LiveKind, LivePrimitive, LiveSource, LiveStatus, RememberedPrimitive
 from gateway.domain.overrides import Override, OverrideFields
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule
 from gateway.domain.tenancy.accounts import AccountState, UserAccount
@@ -62,6 +63,7 @@ from gateway.domain.tenancy.issuers import (
     person_id,
 )
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
+from gateway.domain.tenancy.own_primitives import KEYS, OwnPrimitive, OwnTool
 from gateway.domain.tenancy.ownership import Ownership
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
@@ -78,7 +80,6 @@ from gateway.store import (
     jobs,
     operations,
     overrides,
-    primitives,
     secrets,
     tenants,
     tool_aliases,
@@ -112,6 +113,7 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
+from gateway.store.kinds.primitives import ROWS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
 from gateway.store.kinds.watches import WATCHES
@@ -327,14 +329,13 @@ def make_override(source: SourceId, name: str, *, changes: OverrideFields | None
     )
 
 
-def make_primitive(name: str, *, family: Family = Family.TOOL, refers: tuple[str, ...] = ()) -> Primitive:
-    return Primitive(
+def make_primitive(name: str, *, family: Family = Family.TOOL, refers: tuple[str, ...] = ()) -> Any:
+    made: Any = ROWS[family].kind.of
+    return made(
         id=new_primitive_id("tol"),
-        family=family,
-        name=name,
+        **{KEYS[family]: name},
         definition=b'{"name":"' + name.encode() + b'"}',
         handler=b'{"kind":"static"}',
-        safety=Safety.MODERATE,
         safety_reasons=(f"{name} reason",),
         assessed=Safety.MODERATE,
         refers=refers,
@@ -567,7 +568,9 @@ class Stored:
     operation: OperationId
     override: Override
     audit: AuditId
-    primitive: Primitive
+    primitive: OwnTool
+    others: Sequence[Any]
+    """A resource, a resource template and a prompt."""
     profile: Profile
     ownership: Ownership
     credential: StoredCredential
@@ -584,6 +587,14 @@ class Stored:
     endpoint: OutboundWebhook
     delivery: OutboundDelivery
     proposal: SourceProposal
+
+
+async def _insert_primitives(tenant: TenantId, db: Db, tool: OwnTool, slug: str) -> Sequence[OwnPrimitive]:
+    """Store a tool, and a primitive of each other family; return the others."""
+    others = [make_primitive(f"{slug}://own", family=each) for each in Family if each is not Family.TOOL]
+    for one in (tool, *others):
+        await ROWS[one.family].insert(tenant, db, one)
+    return others
 
 
 async def _sign_in(
@@ -660,7 +671,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
         await credentials.insert(tenant.id, db, SEALER, credential, secret)
-        await primitives.insert(tenant.id, db, primitive)
+        others = await _insert_primitives(tenant.id, db, primitive, slug)
         owned = await _store_owned(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
@@ -695,6 +706,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         override=override,
         audit=entry,
         primitive=primitive,
+        others=others,
         profile=profile,
         ownership=owned,
         credential=credential,

@@ -36,6 +36,7 @@ from gateway.domain.tenancy.grants import GrantFilter
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import KeySecret, Scope
+from gateway.domain.tenancy.own_primitives import OwnPrimitive, key_of
 from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.domain.updates.source_versions import RefreshState
@@ -77,6 +78,7 @@ from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
+from gateway.store.kinds.primitives import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.sealed_rows import SealedRows
@@ -167,6 +169,10 @@ _Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
 
 _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
+    (TOOLS, lambda v: v.primitive),
+    (RESOURCES, lambda v: v.others[0]),
+    (TEMPLATES, lambda v: v.others[1]),
+    (PROMPTS, lambda v: v.others[2]),
     (PROFILES, lambda v: v.profile),
     (GUARDRAILS, lambda v: v.guardrail),
     (SINKS, lambda v: v.sink),
@@ -197,12 +203,12 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
     if status is not None:
         queries = {**queries, "note": lambda t, db, v: rows.note(t, db, of(v).id, status())}
     kept = {name: query for name, query in queries.items() if name not in _not_of(rows)}
-    return {f"{rows.table.name}.{name}": query for name, query in {**kept, **_sealed_calls(rows, of)}.items()}
+    return {f"{rows.kind.name}.{name}": query for name, query in {**kept, **_sealed_calls(rows, of)}.items()}
 
 
 def _not_of(rows: Rows[Any]) -> set[str]:
     """The queries of the engine that a kind does not have: of a status, or without its secret."""
-    without_status = set[str]() if status_of(rows.kind.of) else {"note", "write"}
+    without_status = set[str]() if rows.stores_status else {"note", "write"}
     return without_status | ({"insert"} if isinstance(rows, SealedRows) else set[str]())
 
 
@@ -239,7 +245,7 @@ def _calls_of_single(row: SingleRow[Any], planted: Any) -> Mapping[str, _Call]:
 def _value(one: Any, column: str) -> str:
     """The value of a column of the victim's object; a guardrail's credential is that of its hook."""
     holder = one.hook if isinstance(one, Guardrail) and column == "credential" else one
-    value: str = getattr(holder, column)
+    value: str = key_of(one) if isinstance(one, OwnPrimitive) else getattr(holder, column)
     return value
 
 
@@ -408,16 +414,11 @@ _CALLS: Mapping[str, _Call] = {
         t, db, replace(v.override, changes=OverrideFields(title="planted"))
     ),
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
-    "primitives.insert": lambda t, db, v: primitives.insert(t, db, replace(v.primitive, name="planted")),
-    "primitives.get": lambda t, db, v: primitives.get(t, db, v.primitive.family, v.primitive.id),
-    "primitives.page": lambda t, db, v: primitives.page(t, db, v.primitive.family, after=None, limit=100),
     "primitives.load": lambda t, db, v: primitives.load(t, db),
     "primitives.names": lambda t, db, v: primitives.names(t, db, v.primitive.family),
     "primitives.tool_levels": lambda t, db, v: primitives.tool_levels(t, db),
     "primitives.count": lambda t, db, v: primitives.count(t, db),
     "primitives.users": lambda t, db, v: primitives.users(t, db, f"credential:{v.credential.name}"),
-    "primitives.save": lambda t, db, v: primitives.save(t, db, replace(v.primitive, handler=b"planted")),
-    "primitives.remove": lambda t, db, v: primitives.remove(t, db, v.primitive.id),
     "secrets.tenant_key": lambda t, db, v: secrets.tenant_key(t, db, SEALER),
     "secrets.save": lambda t, db, v: secrets.save(
         t, db, SEALER, source=v.source.id, scheme="planted", credential=Credential(value="planted")
@@ -607,7 +608,7 @@ def _queries() -> dict[str, Callable[..., object]]:
         return {f"{short}.{name}": member for name, member in own if not name.startswith("_")}
 
     derived = {
-        f"{rows.table.name}.{name}": query
+        f"{rows.kind.name}.{name}": query
         for rows, _ in _KINDS
         for name, query in inspect.getmembers(rows, inspect.iscoroutinefunction)
         if not name.startswith("_") and name not in _not_of(rows)

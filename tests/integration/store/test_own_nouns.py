@@ -10,12 +10,14 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_primitive_id
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.guardrails import HookFailure
+from gateway.domain.tenancy.own_primitives import to_primitive
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import credentials, operations, primitives, tenants
 from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.primitives import ROWS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import POLICY
 from tests.integration.store.samples import (
@@ -61,52 +63,52 @@ async def test_a_primitive_comes_back_as_it_went_in(store: Store, acme: TenantId
     """Ours: definition and handler byte for byte, levels, reasons and references (PRG-3)."""
     made = replace(
         make_primitive("say", refers=("tool:a", "credential:b")),
-        override=Safety.DANGEROUS,
         safety=Safety.DANGEROUS,
         enabled=False,
     )
     async with store.transaction(acme) as db:
-        await primitives.insert(acme, db, made)
-        assert await primitives.get(acme, db, Family.TOOL, "say") == made
-        assert await primitives.get(acme, db, Family.TOOL, made.id) == made
-        assert await primitives.get(acme, db, Family.PROMPT, "say") is None
+        await ROWS[Family.TOOL].insert(acme, db, made)
+        assert await ROWS[Family.TOOL].get(acme, db, "say") == made
+        assert await ROWS[Family.TOOL].get(acme, db, made.id) == made
+        assert await ROWS[Family.PROMPT].get(acme, db, "say") is None
         assert await primitives.users(acme, db, "credential:b") == [(Family.TOOL, "say")]
         assert await primitives.users(acme, db, "credential:c") == []
         [bare] = await primitives.tool_levels(acme, db)
-        assert bare == replace(made, definition=b"", handler=b"")
+        assert bare == to_primitive(replace(made, definition=b"", handler=b""))
 
 
 async def test_a_saved_primitive_is_its_next_version(store: Store, acme: TenantId) -> None:
     """Ours: every write is another version, and a name can change (ADM-1)."""
     made = make_primitive("say")
     async with store.transaction(acme) as db:
-        await primitives.insert(acme, db, made)
-        await primitives.save(acme, db, replace(made, name="tell"))
-        assert await primitives.get(acme, db, Family.TOOL, made.id) == replace(made, name="tell", version=2)
-        assert await primitives.remove(acme, db, made.id)
-        assert not await primitives.remove(acme, db, made.id)
+        await ROWS[Family.TOOL].insert(acme, db, made)
+        await ROWS[Family.TOOL].save(acme, db, replace(made, name="tell"))
+        found = await ROWS[Family.TOOL].get(acme, db, made.id)
+        assert found == replace(made, name="tell", version=2, updated_at=found.updated_at)
+        assert await ROWS[Family.TOOL].remove(acme, db, made.id)
+        assert not await ROWS[Family.TOOL].remove(acme, db, made.id)
         with pytest.raises(NotFound):
-            await primitives.save(acme, db, made)
+            await ROWS[Family.TOOL].save(acme, db, made)
 
 
 async def test_a_name_is_there_once_in_a_family(store: Store, acme: TenantId) -> None:
     """Ours: the database itself keeps names apart, of the longest kind too (PRG-4)."""
     made = make_primitive(MAX_URI_LENGTH, family=Family.RESOURCE)
     async with store.transaction(acme) as db:
-        await primitives.insert(acme, db, made)
-        await primitives.insert(acme, db, make_primitive(MAX_URI_LENGTH, family=Family.TEMPLATE))
+        await ROWS[Family.RESOURCE].insert(acme, db, made)
+        await ROWS[Family.TEMPLATE].insert(acme, db, make_primitive(MAX_URI_LENGTH, family=Family.TEMPLATE))
         with pytest.raises(NameTaken):
-            await primitives.insert(acme, db, replace(made, id=new_primitive_id("res")))
+            await ROWS[Family.RESOURCE].insert(acme, db, replace(made, id=new_primitive_id("res")))
 
 
 async def test_lists_are_in_parts_by_name_whatever_the_locale(store: Store, acme: TenantId) -> None:
     """Ours: names are compared by their bytes, so every replica and cursor agrees (RES-3)."""
     async with store.transaction(acme) as db:
         for name in ("b", "A", "a", "Z", "ä"):
-            await primitives.insert(acme, db, make_primitive(name))
+            await ROWS[Family.TOOL].insert(acme, db, make_primitive(name))
             await PROFILES.insert(acme, db, make_profile(name))
-        first = await primitives.page(acme, db, Family.TOOL, after=None, limit=3)
-        second = await primitives.page(acme, db, Family.TOOL, after=first[-1].name, limit=3)
+        first = await ROWS[Family.TOOL].page(acme, db, after=None, limit=3)
+        second = await ROWS[Family.TOOL].page(acme, db, after=first[-1].name, limit=3)
         assert [one.name for one in (*first, *second)] == ["A", "Z", "a", "b", "ä"]
         assert list(await primitives.names(acme, db, Family.TOOL)) == ["A", "Z", "a", "b", "ä"]
         assert [one.name for one in await PROFILES.page(acme, db, after="Z", limit=9)] == ["a", "b", "ä"]
@@ -222,14 +224,14 @@ async def test_reading_sees_one_moment(store: Store, acme: TenantId) -> None:
     async with store.reading(acme) as reading:
         assert await primitives.count(acme, reading) == 0
         async with store.transaction(acme) as db:
-            await primitives.insert(acme, db, make_primitive("late"))
+            await ROWS[Family.TOOL].insert(acme, db, make_primitive("late"))
         assert await primitives.load(acme, reading) == []
     async with store.reading(acme) as reading:
         assert await primitives.count(acme, reading) == 1
     async with store.transaction(acme) as db:  # the level does not stay with the connection
         before = await primitives.count(acme, db)
         async with store.transaction(acme) as other:
-            await primitives.insert(acme, other, make_primitive("later"))
+            await ROWS[Family.TOOL].insert(acme, other, make_primitive("later"))
         assert await primitives.count(acme, db) == before + 1
 
 

@@ -16,8 +16,6 @@ from gateway.catalog.doctor import policy_checks
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.live.attachments import record_failure
-from gateway.catalog.primitives.primitives import create_primitive
-from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.sources import imports
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.domain.credentials import AccountTerms
@@ -25,21 +23,24 @@ from gateway.domain.findings import Finding, Verdict
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.live_sources import AttachmentEnd, LiveKind
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import Family
 from gateway.domain.tenancy.configured_secret import as_configured
+from gateway.domain.tenancy.own_primitives import KEYS
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
-from gateway.store import credentials, primitives
+from gateway.store import credentials
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import SCHEMA
 from gateway.store.identity import issuers
+from gateway.store.kinds.primitives import ROWS
 from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_credential, make_issuer
 from tests.support.documents import secured
 from tests.support.live_sources import declare_live, live_draft
 from tests.support.open_database import OpenDatabase
+from tests.support.own_primitives import create_own
 from tests.support.primitives import static_tool
 from tests.support.servers import TestDatabase, TestServers, execute
 
@@ -320,8 +321,8 @@ async def test_lists_that_clients_refuse_are_named(changes: Changes, sound: Inst
         "description": "x" * 1025,
         "inputSchema": {"type": "object", "properties": {}},
     }
-    draft = PrimitiveDraft(definition=definition, handler={"kind": "static", "content": []})
-    await create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, draft, by=BY)
+    body = {"definition": definition, "handler": {"kind": "static", "content": []}}
+    await create_own(changes.tenant.id, changes.catalog, Family.TOOL, body, by=BY)
 
     found = (await _examine(sound))["clients"]
 
@@ -411,21 +412,20 @@ async def test_stored_handlers_that_can_never_answer_are_found(changes: Changes,
         (Family.TOOL, "odd"): {"kind": "of another version"},
         (Family.TOOL, "looped"): {"kind": "template", "text": "{% for x in list %}{{ x }}{% endfor %}"},
     }
-    await create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, _say_hello(), by=BY)
+    await create_own(changes.tenant.id, changes.catalog, Family.TOOL, static_tool("hello"), by=BY)
     good = (await _examine(sound))["handlers"]
     now = datetime.now(UTC)
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
         for number, ((family, name), handler) in enumerate(odd.items()):
-            row = Primitive(
+            row = ROWS[family].kind.of(
+                **{KEYS[family]: name},
                 id=PrimitiveId(f"pri_{number}"),
-                family=family,
-                name=name,
                 definition=msgspec.json.encode({"name": name}),
                 handler=msgspec.json.encode(handler),
                 created_at=now,
                 updated_at=now,
             )
-            await primitives.insert(changes.tenant.id, db, row)
+            await ROWS[family].insert(changes.tenant.id, db, row)
     bad = (await _examine(sound))["handlers"]
 
     assert (good.status, good.detail) == (Verdict.OK, "every stored handler is valid (1 examined)")
@@ -440,8 +440,3 @@ async def test_stored_handlers_that_can_never_answer_are_found(changes: Changes,
     assert "docs://" not in bad.detail
     assert "hello" not in bad.detail
     assert "validate FILE" in bad.mend
-
-
-def _say_hello() -> PrimitiveDraft:
-    body = static_tool("hello")
-    return PrimitiveDraft(definition=body["definition"], handler=body["handler"])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 import pytest
@@ -21,9 +22,7 @@ from gateway.catalog.live.attachments import (
     record_failure,
 )
 from gateway.catalog.live.discovery import MAX_NOTICES
-from gateway.catalog.primitives.primitives import Address, create_primitive, update_primitive
 from gateway.catalog.primitives.queries import get_listed, page_primitives
-from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.domain.events import CatalogMoved
@@ -37,7 +36,7 @@ from gateway.domain.live_sources import (
     LiveSource,
     RememberedPrimitive,
 )
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import Conflict, LimitExceeded, ReferenceMissing
@@ -46,6 +45,7 @@ from gateway.store.live import live_primitives
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.live_offers import offer_of, offered, offered_tool
 from tests.support.live_sources import declare_live, live_draft
+from tests.support.own_primitives import change_own, create_own
 
 _NOW = datetime.now(UTC)
 
@@ -302,11 +302,10 @@ async def test_a_failure_is_shown_and_does_not_move_the_catalog(desk: Desk) -> N
 async def test_the_tenants_own_primitive_hides_a_live_one_and_the_list_says_so(desk: Desk) -> None:
     """Ours: snapshot and admin list agree; a live tool cannot be changed as if it were stored."""
     await desk.attach(offered_tool("save"), offered_tool("open"), offered(Family.RESOURCE, "buf://1"))
-    address = Address(family=Family.TOOL, name="open")
     with pytest.raises(Conflict, match="live source editor"):
-        await update_primitive(desk.tenant, desk.catalog, address, lambda draft: draft, by=BY)
+        await change_own(desk.tenant, desk.catalog, Family.TOOL, "open", {}, by=BY)
 
-    await create_primitive(desk.tenant, desk.catalog, Family.TOOL, _own_tool("save"), by=BY)
+    await create_own(desk.tenant, desk.catalog, Family.TOOL, _own_tool("save"), by=BY)
 
     listed = await page_primitives(desk.tenant, desk.catalog, Family.TOOL, after=None, limit=10)
     assert [(one.name, one.item.origin) for one in listed] == [
@@ -324,12 +323,11 @@ async def test_steps_may_call_a_live_tool_and_take_its_level(changes: Changes) -
     desk = await _desk(changes, safety={"save": Safety.DANGEROUS})
     await desk.attach(offered_tool("save"))
 
-    outer = await create_primitive(
+    outer = await create_own(
         desk.tenant, desk.catalog, Family.TOOL, _own_tool("outer", steps=[{"call": {"tool": "save"}}]), by=BY
     )
 
-    assert isinstance(outer.item, Primitive)
-    assert outer.item.assessed is Safety.DANGEROUS
+    assert outer.status.safety is Safety.DANGEROUS
     assert {tool.name: tool.safety for tool in (await desk.snapshot()).tools}["outer"] is Safety.DANGEROUS
 
 
@@ -344,7 +342,7 @@ async def test_live_primitives_count_against_the_limit_of_primitives(desk: Desk)
     assert await desk.names() == ["t0", "t1"]
     assert "limit of primitives" in (await desk.stored()).status.notices[-1]
     with pytest.raises(LimitExceeded):
-        await create_primitive(desk.tenant, desk.catalog, Family.TOOL, _own_tool("mine"), by=BY)
+        await create_own(desk.tenant, desk.catalog, Family.TOOL, _own_tool("mine"), by=BY)
 
 
 async def test_what_is_remembered_is_bounded(desk: Desk) -> None:
@@ -382,11 +380,11 @@ async def _report_as(desk: Desk, tenant: TenantId) -> bool:
     )
 
 
-def _own_tool(name: str, **steps: object) -> PrimitiveDraft:
+def _own_tool(name: str, **steps: object) -> dict[str, Any]:
     handler = {"kind": "steps", **steps} if steps else {"kind": "static", "content": [{"type": "text", "text": "x"}]}
     schema: dict[str, object] = {"type": "object", "properties": {}}
     definition: dict[str, object] = {"name": name, "description": "d", "inputSchema": schema}
-    return PrimitiveDraft(definition=definition, handler=handler)
+    return {"definition": definition, "handler": handler}
 
 
 async def test_a_late_rediscovery_changes_nothing(changes: Changes) -> None:

@@ -6,21 +6,19 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.admin.list_search import RESOURCES
 from gateway.catalog import tenants
 from gateway.catalog.etags import tag_of
+from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.singletons import POLICY
-from gateway.catalog.primitives import primitives, queries
-from gateway.catalog.primitives.primitives import Address
+from gateway.catalog.primitives import queries
 from gateway.catalog.primitives.queries import Listed
-from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author
 from gateway.domain.events import CatalogMoved, ResourceUpdated
-from gateway.domain.order import Order
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.order import Order, join_position, write_moment
+from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Limits, Policy, Safety
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import (
@@ -28,13 +26,13 @@ from gateway.errors import (
     LimitExceeded,
     NameTaken,
     NotFound,
-    NotYetSupported,
     PreconditionFailed,
     ReferenceMissing,
 )
 from gateway.openapi.operation.names import RESERVED
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import many, pets
+from tests.support.own_primitives import change_own, create_own, own
 from tests.support.primitives import resource, static_tool, template, text_prompt, text_resource, tool
 
 BY = Author(caller=Operator(), correlation_id="test")
@@ -43,19 +41,8 @@ PETS = SourceDraft(name="pets", document=pets(URL))
 TOOL = Family.TOOL
 
 
-def _draft(body: dict[str, Any]) -> PrimitiveDraft:
-    return PrimitiveDraft(
-        definition=body["definition"],
-        handler=body["handler"],
-        safety=body.get("safety"),
-        enabled=body.get("enabled", True),
-    )
-
-
-async def _create(changes: Changes, body: dict[str, Any], family: Family = TOOL) -> Primitive:
-    made = await primitives.create_primitive(changes.tenant.id, changes.catalog, family, _draft(body), by=BY)
-    assert isinstance(made.item, Primitive)
-    return made.item
+async def _create(changes: Changes, body: dict[str, Any], family: Family = TOOL) -> Any:
+    return await create_own(changes.tenant.id, changes.catalog, family, body, by=BY)
 
 
 async def _get(changes: Changes, name: str, family: Family = TOOL) -> Listed:
@@ -145,7 +132,7 @@ async def test_a_taken_name_says_whose_it_is_and_the_original_stays(changes: Cha
         with pytest.raises(NameTaken, match=name) as refused:
             await _create(with_code, static_tool(name, "other"))
         assert [(one.name, one.owner) for one in refused.value.conflicts] == [(name, owner)]
-    assert (await _get(changes, "own")).item == made
+    assert (await _get(changes, "own")).id == made.id
     with pytest.raises(NameTaken) as import_refused:
         await imports.import_source(
             changes.tenant.id, with_code.catalog, SourceDraft(name="p", document=_one("coded")), by=BY
@@ -244,11 +231,11 @@ async def test_levels_follow_what_is_called(changes: Changes) -> None:
     pinned: dict[str, Any] = {"kind": "openapi", "source": "pets", "operation": "list_pets", "arguments": {}}
     await _create(changes, tool("pinned", pinned))
     first = await _create(changes, tool("first", _steps("pinned")))
-    assert (first.safety, first.safety_reasons) == (Safety.SAFE, ("calls pinned, which is safe",))
+    assert (first.status.safety, first.status.safety_reasons) == (Safety.SAFE, ("calls pinned, which is safe",))
     second = await _create(changes, {**tool("second", _steps("first")), "safety": Safety.DANGEROUS})
-    assert second.safety is Safety.DANGEROUS
+    assert second.status.safety is Safety.DANGEROUS
     third = await _create(changes, tool("third", _steps("first", "second")))
-    assert third.safety is Safety.DANGEROUS
+    assert third.status.safety is Safety.DANGEROUS
 
     document = pets(URL)
     document["paths"]["/pets"]["delete"] = document["paths"]["/pets"].pop("get")
@@ -265,17 +252,13 @@ async def test_what_names_something_that_is_gone_can_still_be_switched_off(chang
     """Ours: switching is not held up by references, another handler is."""
     await _create(changes, static_tool("called"))
     made = await _create(changes, tool("caller", _steps("called")))
-    await primitives.remove_primitive(changes.tenant.id, changes.catalog, Address(family=TOOL, name="called"), by=BY)
-    address = Address(family=TOOL, name="caller")
+    await TOOLS.remove(changes.tenant.id, changes.catalog, "called", by=BY)
 
-    async def update(**facts: Any) -> Listed:
-        return await primitives.update_primitive(
-            changes.tenant.id, changes.catalog, address, lambda draft: replace(draft, **facts), by=BY
-        )
+    async def update(**facts: Any) -> Any:
+        return await change_own(changes.tenant.id, changes.catalog, TOOL, "caller", facts, by=BY)
 
     off = await update(enabled=False)
-    assert isinstance(off.item, Primitive)
-    assert (off.item.enabled, off.item.version, off.item.handler) == (False, 2, made.handler)
+    assert (off.enabled, off.version, off.handler) == (False, 2, made.handler)
     with pytest.raises(ReferenceMissing):
         await update(definition={**static_tool("caller")["definition"], "title": "T"})
 
@@ -285,19 +268,16 @@ async def test_an_update_keeps_the_id_and_may_rename(changes: Changes) -> None:
     made = await _create(changes, static_tool("old"))
     await _create(changes, static_tool("other"))
     tenant, catalog = changes.tenant.id, changes.catalog
-    address = Address(family=TOOL, name="old")
     with pytest.raises(NameTaken):
-        await primitives.update_primitive(tenant, catalog, address, lambda _: _draft(static_tool("other")), by=BY)
-    renamed = await primitives.update_primitive(
-        tenant, catalog, address, lambda _: _draft(static_tool("new")), by=BY, expected=frozenset({tag_of(made)})
+        await change_own(tenant, catalog, TOOL, "old", static_tool("other"), by=BY)
+    renamed = await change_own(
+        tenant, catalog, TOOL, "old", static_tool("new"), by=BY, expected=frozenset({tag_of(made)})
     )
     assert (renamed.id, renamed.name) == (made.id, "new")
     with pytest.raises(NotFound):
         await _get(changes, "old")
     with pytest.raises(PreconditionFailed):
-        await primitives.remove_primitive(
-            tenant, catalog, Address(family=TOOL, name=made.id), by=BY, expected=frozenset({tag_of(made)})
-        )
+        await TOOLS.remove(tenant, catalog, made.id, by=BY, expected=frozenset({tag_of(made)}))
     await _create(changes, static_tool("old"))
 
 
@@ -305,14 +285,11 @@ async def test_of_two_updates_at_once_one_is_a_conflict(changes: Changes) -> Non
     """Ours: a change that was judged against another version is not stored (ADM-1)."""
     await _create(changes, static_tool("say"))
     tenant, catalog = changes.tenant.id, changes.catalog
-    address = Address(family=TOOL, name="say")
     outcomes: list[str] = []
 
     async def update(text: str) -> None:
         try:
-            await primitives.update_primitive(
-                tenant, catalog, address, lambda _: _draft(static_tool("say", text)), by=BY
-            )
+            await change_own(tenant, catalog, TOOL, "say", static_tool("say", text), by=BY)
             outcomes.append("saved")
         except Conflict:
             outcomes.append("conflict")
@@ -320,8 +297,7 @@ async def test_of_two_updates_at_once_one_is_a_conflict(changes: Changes) -> Non
     async with anyio.create_task_group() as tasks:
         for number in range(4):
             tasks.start_soon(update, str(number))
-    found = (await _get(changes, "say")).item
-    assert isinstance(found, Primitive)
+    found: Any = (await _get(changes, "say")).item
     assert found.version == 1 + outcomes.count("saved") >= 2
     assert len(outcomes) == 4
 
@@ -329,13 +305,14 @@ async def test_of_two_updates_at_once_one_is_a_conflict(changes: Changes) -> Non
 async def test_a_trial_stores_nothing_and_says_what_it_would_replace(changes: Changes) -> None:
     """Ours: a dry run is judged like the real thing (PRG-3)."""
     before, tenant, catalog = await _revision(changes), changes.tenant.id, changes.catalog
-    tried = await primitives.try_primitive(tenant, catalog, TOOL, _draft(static_tool("say")))
-    assert (tried.replaces, tried.listed.item.safety) == (None, Safety.SAFE)
+    tried, replaces = await TOOLS.validate(tenant, catalog, own(TOOL, static_tool("say")), by=BY)
+    assert (replaces, tried.status.safety) == (None, Safety.SAFE)
     assert (await _names(changes), await _revision(changes)) == ([], before)
     made = await _create(changes, static_tool("say"))
-    assert (await primitives.try_primitive(tenant, catalog, TOOL, _draft(static_tool("say")))).replaces == made.id
+    _, replaces = await TOOLS.validate(tenant, catalog, own(TOOL, static_tool("say")), by=BY)
+    assert replaces == made.id
     with pytest.raises(ReferenceMissing):
-        await primitives.try_primitive(tenant, catalog, TOOL, _draft(tool("x", _steps("none"))))
+        await TOOLS.validate(tenant, catalog, own(TOOL, tool("x", _steps("none"))), by=BY)
 
 
 async def test_imported_tools_and_code_are_not_changed_here(changes: Changes) -> None:
@@ -343,17 +320,11 @@ async def test_imported_tools_and_code_are_not_changed_here(changes: Changes) ->
     await imports.import_source(changes.tenant.id, changes.catalog, PETS, by=BY)
     with_code = _with_code(changes, _Code("coded", "list_pets"))
     tenant, catalog = changes.tenant.id, with_code.catalog
-    kinds: list[tuple[str, type[Exception], type[Exception]]] = [
-        ("list_pets", NotYetSupported, Conflict),
-        ("coded", Conflict, Conflict),
-        ("none", NotFound, NotFound),
-    ]
-    for name, changed, removed in kinds:
-        address = Address(family=TOOL, name=name)
-        with pytest.raises(changed):
-            await primitives.update_primitive(tenant, catalog, address, lambda draft: draft, by=BY)
-        with pytest.raises(removed):
-            await primitives.remove_primitive(tenant, catalog, address, by=BY)
+    for name, refusal in (("list_pets", Conflict), ("coded", Conflict), ("none", NotFound)):
+        with pytest.raises(refusal):
+            await change_own(tenant, catalog, TOOL, name, {}, by=BY)
+        with pytest.raises(refusal):
+            await TOOLS.remove(tenant, catalog, name, by=BY)
     hiding = await _get(with_code, "list_pets")
     assert hiding.hides_code
     coded = await _get(with_code, "coded")
@@ -398,7 +369,8 @@ async def test_what_hides_code_does_so_in_any_order_and_parts(changes: Changes) 
                 parts += page
                 if len(page) < size:
                     break
-                after = RESOURCES.position_of(page[-1], order)
+                last = page[-1]
+                after = join_position(*((last.name,) if order.by is None else (write_moment(last.created_at), last.id)))
             shown = [(one.name.removeprefix("docs://"), one.hides_code) for one in parts]
             own = [("c", True), ("a", False), ("b", True)]
             made = [("x", False), *own] if order.by else sorted([*own, ("x", False)])
@@ -409,13 +381,8 @@ async def test_a_changed_resource_is_told_as_such(changes: Changes) -> None:
     """Ours: a change of a resource's definition is an update of the resource (RES-5)."""
     made = await _create(changes, text_resource("docs://a"), Family.RESOURCE)
     changes.events.clear()
-    await primitives.update_primitive(
-        changes.tenant.id,
-        changes.catalog,
-        Address(family=Family.RESOURCE, name=made.id),
-        lambda _: _draft(text_resource("docs://a", "new")),
-        by=BY,
-    )
+    new = text_resource("docs://a", "new")
+    await change_own(changes.tenant.id, changes.catalog, Family.RESOURCE, made.id, new, by=BY)
     assert changes.events == [
         CatalogMoved(tenant=changes.tenant.id, revision=await _revision(changes)),
         ResourceUpdated(tenant=changes.tenant.id, uri="docs://a"),

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.catalog.primitives.safety import refer_to_operation, settle_levels
+from gateway.catalog.primitives.safety import settle_levels
 from gateway.domain.identifiers import PrimitiveId
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import Family, Primitive, refer_to_operation
 from gateway.domain.tenancy.policy import Safety
 
 SAFE, MODERATE, DANGEROUS = Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS

@@ -5,16 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.catalog.primitives.references import CalledTool, OriginRequest, PinnedOperation
-from gateway.catalog.primitives.validation import PrimitiveDraft, prepare
-from gateway.domain.primitives import Family
+from gateway.catalog.primitives.validation import prepare
+from gateway.domain.primitives import CalledTool, Family, OriginRequest, PinnedOperation
+from gateway.domain.tenancy.own_primitives import key_of
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid, HandlerInvalid, ToolValidationError
+from tests.support.own_primitives import own
 from tests.support.primitives import OPEN, prompt, resource, static_tool, template, text_prompt, text_resource, tool
-
-
-def _draft(body: dict[str, Any]) -> PrimitiveDraft:
-    return PrimitiveDraft(definition=body["definition"], handler=body["handler"])
 
 
 @pytest.mark.parametrize(
@@ -28,8 +25,8 @@ def _draft(body: dict[str, Any]) -> PrimitiveDraft:
 )
 def test_each_family_is_found_by_its_own_word(family: Family, body: dict[str, Any], name: str) -> None:
     """Ours: names of tools and prompts, URIs of resources, URI templates of templates (PRG-3)."""
-    ready = prepare(family, _draft(body))
-    assert (ready.name, ready.level, ready.references) == (name, Safety.SAFE, [])
+    ready = prepare(own(family, body))
+    assert (key_of(ready), ready.assessed, ready.references) == (name, Safety.SAFE, ())
     assert msgspec.json.decode(ready.definition) == body["definition"]
     assert msgspec.json.decode(ready.handler) == body["handler"]
 
@@ -38,7 +35,7 @@ def test_faults_point_into_the_body_for_definition_and_handler_at_once() -> None
     """Ours: one refusal names every place, in the body as it was sent (TDF-1, PRG-3)."""
     schema = {"type": "object", "properties": {"a": {"type": "strange"}}}
     with pytest.raises(ToolValidationError) as refused:
-        prepare(Family.TOOL, _draft(tool("x", {"kind": "http", "method": "GET"}, schema=schema)))
+        prepare(own(Family.TOOL, tool("x", {"kind": "http", "method": "GET"}, schema=schema)))
     pointers = [fault.pointer for fault in refused.value.faults]
     assert "/definition/inputSchema/properties/a/type" in pointers
     assert "/handler/url" in pointers
@@ -57,7 +54,7 @@ def test_faults_point_into_the_body_for_definition_and_handler_at_once() -> None
 def test_a_fault_has_its_place(family: Family, body: dict[str, Any], pointer: str) -> None:
     """Ours: whoever wrote the body is told where to look (PRG-3)."""
     with pytest.raises(DefinitionInvalid) as refused:
-        prepare(family, _draft(body))
+        prepare(own(family, body))
     assert any(fault.pointer.startswith(pointer) for fault in refused.value.faults), refused.value.faults
 
 
@@ -141,7 +138,7 @@ def test_a_handler_whose_answer_could_never_be_sent_is_refused(
 ) -> None:
     """Ours: a wrong shape is found when it is stored, not when it is read (RES-1, PRM-2, TDF-5, CAL-4)."""
     with pytest.raises(HandlerInvalid) as refused:
-        prepare(family, _draft(body))
+        prepare(own(family, body))
 
     assert [fault.pointer for fault in refused.value.faults] == [pointer]
 
@@ -186,16 +183,16 @@ def test_a_handler_whose_answer_could_never_be_sent_is_refused(
 )
 def test_a_handler_that_may_answer_rightly_is_taken(family: Family, body: dict[str, Any]) -> None:
     """Ours: what depends on the arguments is judged when they are there (PRG-3)."""
-    assert prepare(family, _draft(body)).family is family
+    assert prepare(own(family, body)).family is family
 
 
 def test_a_completion_is_for_an_argument_that_there_is() -> None:
     """Ours: what no client can ask for is refused (PRM-3)."""
     handler = {"kind": "template", "text": "x", "completions": {"b": {"values": ["1"]}}}
     with pytest.raises(HandlerInvalid):
-        prepare(Family.PROMPT, _draft(prompt("p", handler, arguments=[{"name": "a"}])))
+        prepare(own(Family.PROMPT, prompt("p", handler, arguments=[{"name": "a"}])))
     with pytest.raises(HandlerInvalid):
-        prepare(Family.TEMPLATE, _draft(template("docs://{a}", {**handler, "mimeType": "text/plain"})))
+        prepare(own(Family.TEMPLATE, template("docs://{a}", {**handler, "mimeType": "text/plain"})))
 
 
 def test_everything_a_handler_names_is_found_with_its_place() -> None:
@@ -212,14 +209,14 @@ def test_everything_a_handler_names_is_found_with_its_place() -> None:
         },
         {"return": {"text": "done"}},
     ]
-    ready = prepare(Family.TOOL, _draft(tool("x", {"kind": "steps", "steps": steps})))
+    ready = prepare(own(Family.TOOL, tool("x", {"kind": "steps", "steps": steps})))
     assert list(ready.references) == [
         OriginRequest(pointer="/handler/steps/0/http", origin="https://API.example:443", credential="c"),
         CalledTool(pointer="/handler/steps/1/if/then/0/call", name="first"),
         CalledTool(pointer="/handler/steps/1/if/else/1/call", name="second"),
     ]
     assert ready.refers == ("credential:c", "tool:first", "tool:second")
-    assert ready.level is Safety.DANGEROUS
+    assert ready.assessed is Safety.DANGEROUS
 
 
 def test_lookups_of_completions_and_pinned_operations_are_references_too() -> None:
@@ -229,9 +226,9 @@ def test_lookups_of_completions_and_pinned_operations_are_references_too() -> No
         "text": "x",
         "completions": {"a/b": {"http": {"url": "https://a.example/{{ value }}"}}},
     }
-    [found] = prepare(Family.PROMPT, _draft(prompt("p", lookup, arguments=[{"name": "a/b"}]))).references
+    [found] = prepare(own(Family.PROMPT, prompt("p", lookup, arguments=[{"name": "a/b"}]))).references
     assert found == OriginRequest(pointer="/handler/completions/a~1b/http", origin="https://a.example", credential=None)
     pinned: dict[str, Any] = {"kind": "openapi", "source": "pets", "operation": "GET /pets", "arguments": {}}
-    ready = prepare(Family.TOOL, _draft(tool("x", pinned, schema=OPEN)))
+    ready = prepare(own(Family.TOOL, tool("x", pinned, schema=OPEN)))
     assert list(ready.references) == [PinnedOperation(pointer="/handler", source="pets", operation="GET /pets")]
-    assert (ready.refers, ready.level) == (("operation:pets:GET /pets",), Safety.SAFE)
+    assert (ready.refers, ready.assessed) == (("operation:pets:GET /pets",), Safety.SAFE)
