@@ -172,7 +172,7 @@ class Kind(Generic[T]):
 
     def key_sent(self, members: Mapping[str, object]) -> str:
         """The key that the members of a request give; empty if they give none."""
-        found: object = members
+        found: Any = members
         for part in self.key_in or (self.keyed,):
             found = cast("Mapping[str, object]", found).get(part) if isinstance(found, Mapping) else None
         return found if isinstance(found, str) else ""

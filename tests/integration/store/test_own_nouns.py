@@ -1,6 +1,7 @@
 """Primitives, profiles and named credentials in the database: what goes in comes out, and nothing else."""
 
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -83,7 +84,7 @@ async def test_a_saved_primitive_is_its_next_version(store: Store, acme: TenantI
     async with store.transaction(acme) as db:
         await ROWS[Family.TOOL].insert(acme, db, made)
         await ROWS[Family.TOOL].save(acme, db, replace(made, name="tell"))
-        found = await ROWS[Family.TOOL].get(acme, db, made.id)
+        found: Any = await ROWS[Family.TOOL].get(acme, db, made.id)
         assert found == replace(made, name="tell", version=2, updated_at=found.updated_at)
         assert await ROWS[Family.TOOL].remove(acme, db, made.id)
         assert not await ROWS[Family.TOOL].remove(acme, db, made.id)

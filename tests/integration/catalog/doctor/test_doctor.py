@@ -321,7 +321,7 @@ async def test_lists_that_clients_refuse_are_named(changes: Changes, sound: Inst
         "description": "x" * 1025,
         "inputSchema": {"type": "object", "properties": {}},
     }
-    body = {"definition": definition, "handler": {"kind": "static", "content": []}}
+    body: dict[str, Any] = {"definition": definition, "handler": {"kind": "static", "content": []}}
     await create_own(changes.tenant.id, changes.catalog, Family.TOOL, body, by=BY)
 
     found = (await _examine(sound))["clients"]
