@@ -13,7 +13,6 @@ from unicodedata import normalize
 from gateway.catalog.live.overview import LivePrimitiveView
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.order import Order, join_position, write_moment
-from gateway.domain.sources import Source
 from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.grants import Consent, Grant
 from gateway.domain.tenancy.issuers import Issuer
@@ -130,7 +129,6 @@ ACCOUNTS: ListRules[UserAccount] = ListRules(
     texts=lambda one: (one.subject, one.credential_name),
     facts={"credential": lambda one: one.credential_name},
 )
-SOURCES: ListRules[Source] = ListRules(name="sources", texts=lambda one: (one.name, one.title, one.url))
 LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     name="live_primitives",
     keyed="place",

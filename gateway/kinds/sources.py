@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
+from gateway.domain.sources import Exposure, Source, SourceStatus
 from gateway.kinds.kind import Kind, Limit, ListFilter
 
 
@@ -41,3 +42,22 @@ LIVE_SOURCE = Kind(
         ),
     },
 )
+
+SOURCE = Kind(
+    of=Source,
+    stem="Source",
+    name="source",
+    plural="sources",
+    id_prefix="src",
+    about="an OpenAPI document whose operations are tools",
+    limit=Limit(most=10_000, reason="the policy of the tenant bounds its tools, and each source has one"),
+    example={"name": "pets", "url": "https://pets.example/openapi.json", "prefix": "pets"},
+    texts=lambda one: (one.name, one.title, one.url),
+    status=SourceStatus,
+    filters={
+        "expose": ListFilter(
+            type=Exposure, about="Only sources that are exposed in this form.", value=lambda one: one.expose
+        )
+    },
+)
+"""The options of sources. It is not in `KINDS`: only an import makes a source, and versions have verbs of their own."""

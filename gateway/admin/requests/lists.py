@@ -6,7 +6,6 @@ from pydantic import Field
 
 from gateway.admin.requests.primitives import Text
 from gateway.domain.credentials import CredentialKind, CredentialLocation
-from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.updates.webhook_endpoints import DeliveryState
 from gateway.web.models import Absent, ListQuery, PageQuery
@@ -41,13 +40,6 @@ class KeyListQuery(ListQuery):
     scope: Annotated[Scope | Absent, Field(description="Only keys with this scope.")] = None
     state: Annotated[KeyState | Absent, Field(description="Only keys in this state.")] = None
     profile: Annotated[Text | Absent, Field(description="Only keys that are bound to this profile.")] = None
-    sort: ByNameOrTime = None
-
-
-class SourceListQuery(ListQuery):
-    """Search, filters and order of sources."""
-
-    expose: Annotated[Exposure | Absent, Field(description="Only sources that are exposed in this form.")] = None
     sort: ByNameOrTime = None
 
 

@@ -1,20 +1,17 @@
 """Request models of sources, and of the versions of their documents."""
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, model_validator
 
-from gateway.admin.fields import REFRESH_INTERVAL, REFRESH_POLICY
-from gateway.admin.requests.models import CutOut, Pattern, Prefix, SecretText, SourceName, Url, UserName
-from gateway.domain.http.headers import is_fillable, is_token
-from gateway.domain.members.formats import METHOD, NAME
-from gateway.domain.sources import Exposure
-from gateway.domain.updates.source_versions import RefreshPolicy
+from gateway.admin.requests.models import CutOut, SecretText, UserName
+from gateway.domain.members.formats import NAME
+from gateway.kinds.sources import SOURCE
+from gateway.web.kinds.annotations import make_model
+from gateway.web.kinds.models import models_of
 from gateway.web.models import BodyModel
 
-_MAX_RULES = 100
-_MAX_INTERVAL_S = 30 * 86_400
-_MAX_PARAMETERS = 20
+ONE_ORIGIN = "needs exactly one of document, url and archive"
 SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
 TokenParameter = Annotated[str, Field(min_length=1, max_length=1000)]
 TokenParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$")]
@@ -75,32 +72,6 @@ Credentials = Annotated[
 ]
 
 
-class FilledParameterSent(BodyModel):
-    """A parameter that a credential of the source fills in every request; its tools have no argument for it."""
-
-    location: Annotated[
-        Literal["header", "query", "cookie", "path"],
-        Field(
-            description="The location of the parameter; `path` fills the placeholder of this name where a path has it."
-        ),
-    ]
-    name: Annotated[
-        str,
-        Field(
-            min_length=1, max_length=200, description="The name of the header, query parameter, cookie or placeholder."
-        ),
-    ]
-    credential: Annotated[SchemeName, Field(description="The name of the credential in `credentials`.")]
-
-    @model_validator(mode="after")
-    def _check_name(self) -> Self:
-        if self.location in {"header", "cookie"} and not is_token(self.name):
-            raise ValueError(f"{self.name!r} is not a valid name of a {self.location}")
-        if self.location == "header" and not is_fillable(self.name):  # guard: filled-headers
-            raise ValueError(f"the header {self.name!r} is set by the gateway only")
-        return self
-
-
 class ArchiveObject(BodyModel):
     """A document of several files that refer to each other by relative paths, as zip, tar or tar.gz."""
 
@@ -119,34 +90,6 @@ class ArchiveObject(BodyModel):
     ] = None
 
 
-class OperationRuleSent(BodyModel):
-    """A rule for operations. All sent members must match; within a member, one matching entry is sufficient."""
-
-    operation_ids: Annotated[
-        list[Pattern],
-        Field(default_factory=list[str], max_length=_MAX_RULES, description="Shell patterns of operationIds."),
-    ]
-    methods: Annotated[
-        list[Annotated[str, Field(pattern=METHOD)]],
-        Field(default_factory=list[str], max_length=_MAX_RULES, description="HTTP methods, in any case."),
-    ]
-    paths: Annotated[
-        list[Pattern],
-        Field(
-            default_factory=list[str],
-            max_length=_MAX_RULES,
-            description="Shell patterns of paths as written in the document; `*` also matches slashes.",
-        ),
-    ]
-    tags: Annotated[
-        list[Pattern],
-        Field(default_factory=list[str], max_length=_MAX_RULES, description="Tags, compared exactly."),
-    ]
-
-
-OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MAX_RULES)]
-
-
 class DocumentOptions(BodyModel):
     """A document or archive, and whether the request is a dry run."""
 
@@ -158,100 +101,71 @@ class DocumentOptions(BodyModel):
     dry_run: Annotated[bool, Field(description="True returns the report and stores nothing.")] = False
 
 
-class SourceOptions(DocumentOptions):
-    """A document and the options of its import."""
+class SourceImport(DocumentOptions):
+    """A document, and what the import of a source takes beside its options."""
 
-    url: Annotated[Url | None, Field(description="The URL of the document.")] = None
-    base_url: Annotated[
-        Url | None, Field(description="The base URL of requests; it replaces the servers of the document.")
-    ] = None
-    prefix: Annotated[
-        Prefix | None, Field(description="The prefix of every tool name of the source; null means none.")
-    ] = None
-    expose: Annotated[
-        Exposure,
-        Field(strict=False, description="The exposure of operations: as tools, through the query tools, or both."),
-    ] = Exposure.TOOLS
-    include: Annotated[
-        OperationRules,
-        Field(
-            default_factory=list[OperationRuleSent],
-            description="Operations that match any of these rules are included; without rules, the extensions of the "
-            "document decide.",
-        ),
-    ]
-    exclude: Annotated[
-        OperationRules,
-        Field(
-            default_factory=list[OperationRuleSent],
-            description="Operations that match any of these rules are excluded.",
-        ),
-    ]
-    output_schemas: Annotated[
-        bool, Field(description="True lists output schemas; a result that does not match its schema becomes an error.")
-    ] = False
     credentials: Annotated[
         Credentials | None,
         Field(description="Secrets by name of the document's security scheme; they are encrypted and never shown."),
     ] = None
-    parameters: Annotated[
-        list[FilledParameterSent],
-        Field(
-            default_factory=list[FilledParameterSent],
-            max_length=_MAX_PARAMETERS,
-            description="Parameters that credentials fill in every request, whatever the document declares.",
-        ),
-    ]
-    timeout_s: Annotated[
-        float | None,
-        Field(
-            ge=0.1,
-            le=3600,
-            description="Time limit of its calls in seconds, within the operator's maximum; null means the usual ones.",
-        ),
-    ] = None
-    refresh_policy: Annotated[RefreshPolicy, Field(strict=False), REFRESH_POLICY] = RefreshPolicy.MANUAL
-    refresh_interval_s: Annotated[int | None, Field(ge=1, le=_MAX_INTERVAL_S), REFRESH_INTERVAL] = None
     allow_removals: Annotated[
         bool,
         Field(description="True permits an update that removes tools; otherwise it is refused (409)."),
     ] = False
 
-
-def _count_origins(sent: SourceOptions) -> int:
-    return sum(origin is not None for origin in (sent.document, sent.url, sent.archive))
-
-
-class SourceReplace(SourceOptions):
-    """A new document for a source; operations that remain keep their tool names.
-
-    All options are replaced; stored credentials are kept when `credentials` is absent.
-    """
+    @property
+    def origins(self) -> int:
+        """The number of documents, archives and URLs in the request."""
+        return sum(getattr(self, name, None) is not None for name in ("document", "url", "archive"))
 
     @model_validator(mode="after")
     def _check_origin(self) -> Self:
-        if _count_origins(self) != 1:
-            raise ValueError("needs exactly one of document, url and archive")
-        return self
-
-
-class SourceCreate(SourceReplace):
-    """A document to import."""
-
-    name: SourceName
-
-
-class SourceUpdate(SourceOptions):
-    """Changes of a source; absent fields keep their value, and without a new document the stored one is kept.
-
-    Operations that remain keep their tool names; only a new prefix changes them.
-    """
-
-    @model_validator(mode="after")
-    def _check_origin(self) -> Self:
-        if _count_origins(self) > 1:
+        if self.origins > 1:
             raise ValueError("needs at most one of document, url and archive")
         return self
+
+
+class SourceOrigin(SourceImport):
+    """A document that is imported for the first time."""
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> Self:
+        if self.origins != 1:
+            raise ValueError(ONE_ORIGIN)
+        return self
+
+
+if TYPE_CHECKING:  # a derived class is no type for a checker
+
+    class SourceReplace(SourceImport):
+        """A source; absent fields have their default."""
+
+    class SourceCreate(SourceImport):
+        """A document to import."""
+
+        name: str
+        prefix: str | None
+
+    class SourceUpdate(SourceImport):
+        """Changes of a source."""
+
+else:
+    SourceReplace = make_model(
+        "SourceReplace",
+        (SourceImport, models_of(SOURCE).whole),
+        "The options of a source, and its document; absent options have their default. Without a document and URL, an "
+        "existing source keeps its document. Operations that remain keep their tool names; stored credentials are kept "
+        "if `credentials` is absent.",
+        {},
+    )
+    SourceCreate = make_model("SourceCreate", (SourceOrigin, models_of(SOURCE).create), "A document to import.", {})
+    SourceUpdate = make_model(
+        "SourceUpdate",
+        (SourceImport, models_of(SOURCE).change),
+        "Changes of a source; absent fields keep their value, and without a new document the stored one is kept. "
+        "Operations that remain keep their tool names; only a new prefix changes them.",
+        {},
+    )
 
 
 class ProposalSent(DocumentOptions):

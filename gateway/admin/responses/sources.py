@@ -1,27 +1,16 @@
 """Response models of sources and their imports."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AliasPath, Field, RootModel
+from pydantic import Field, RootModel
 
-from gateway.admin.fields import EXCLUDE, INCLUDE, REFRESH_INTERVAL, REFRESH_POLICY, CreatedAt, Id, Name, UpdatedAt
 from gateway.admin.responses.source_changes import ChangesShown, TextFindingShown
-from gateway.domain.http.plans import Location
-from gateway.domain.sources import (
-    Exposure,
-    ImportReport,
-    Source,
-    Status,
-)
-from gateway.domain.updates.source_versions import RefreshPolicy
-from gateway.web.models import CopiedModel, Page, ResponseModel
-
-
-def _seen(name: str) -> Any:
-    """Return a field whose value is an attribute of `seen`."""
-    return Field(validation_alias=AliasPath("seen", name))
+from gateway.domain.sources import ImportReport, Source, Status
+from gateway.kinds.sources import SOURCE
+from gateway.web.kinds.annotations import make_model
+from gateway.web.kinds.models import models_of
+from gateway.web.models import CopiedModel, ResponseModel
 
 
 class OperationShown(CopiedModel):
@@ -170,93 +159,38 @@ class ReportShown(ResponseModel):
         )
 
 
-class OperationRuleShown(CopiedModel):
-    """A rule for operations; an empty member matches everything."""
+if TYPE_CHECKING:  # a derived class is no type for a checker
 
-    operation_ids: Annotated[Sequence[str], Field(description="Shell patterns of operationIds.")]
-    methods: Annotated[Sequence[str], Field(description="HTTP methods of imported operations.")]
-    paths: Annotated[Sequence[str], Field(description="Shell patterns of paths.")]
-    tags: Annotated[Sequence[str], Field(description="Tags of imported operations.")]
+    class SourceImported(ResponseModel):
+        """A source with the report of its import and the changes of its tools."""
 
-
-class FilledParameterShown(CopiedModel):
-    """A parameter that a stored credential fills in every request."""
-
-    location: Annotated[Location, Field(description="The location of the parameter.")]
-    name: Annotated[str, Field(description="The name of the header, query parameter, cookie or placeholder.")]
-    credential: Annotated[str, Field(description="The name of the credential among those of the source.")]
-
-
-class RefreshShown(CopiedModel):
-    """The refresh state of a source, and the pending proposal."""
-
-    checked_at: Annotated[datetime | None, _seen("checked_at"), Field(description="Time of the last refresh.")]
-    changed_at: Annotated[
-        datetime | None, _seen("changed_at"), Field(description="Time of the last refresh that found a change.")
-    ]
-    failures: Annotated[int, _seen("failures"), Field(description="The number of consecutive failed refreshes.")]
-    fault: Annotated[str | None, _seen("fault"), Field(description="The reason why the last refresh failed.")]
-    next_at: Annotated[
-        datetime | None, Field(description="Time of the next scheduled refresh; null without a schedule.")
-    ]
-    proposal: Annotated[
-        int | None, Field(description="The version number of the pending proposal; null if there is none.")
-    ]
+else:
+    SourceImported = make_model(
+        "SourceImported",
+        models_of(SOURCE).shown,
+        "A source with the report of its import and the changes of its tools.",
+        {
+            "report": (
+                Annotated[ReportShown, Field(description="The result for every operation, and the cost of the tools.")],
+                ...,
+            ),
+            "changes": (
+                Annotated[ChangesShown | None, Field(description="The changes; null for the first import.")],
+                ...,
+            ),
+        },
+    )
 
 
-class SourceShown(CopiedModel):
-    """A source. Its credentials are shown only by the names of their security schemes."""
-
-    id: Id
-    name: Name
-    title: Annotated[str, Field(description="The title in the document.")]
-    base_url: Annotated[
-        str | None, Field(description="The base URL of requests; null means the servers of the document.")
-    ]
-    prefix: Annotated[str | None, Field(description="The prefix of every tool name of the source; null if none.")]
-    expose: Annotated[
-        Exposure,
-        Field(description="`tools`: operations are listed as tools; `query`: the query tools call them; or `both`."),
-    ]
-    include: Annotated[Sequence[OperationRuleShown], INCLUDE]
-    exclude: Annotated[Sequence[OperationRuleShown], EXCLUDE]
-    output_schemas: Annotated[
-        bool,
-        Field(
-            description="True if output schemas are listed; a result that does not match its schema becomes an error."
-        ),
-    ]
-    url: Annotated[str | None, Field(description="The URL of the document; null if the document was uploaded.")]
-    credentials: Annotated[
-        Sequence[str], Field(validation_alias="schemes", description="Security schemes with a stored credential.")
-    ]
-    parameters: Annotated[
-        Sequence[FilledParameterShown], Field(description="Parameters that stored credentials fill in every request.")
-    ]
-    timeout_s: Annotated[
-        float | None, Field(description="Time limit of its calls in seconds; null means the usual limits.")
-    ]
-    active_version: Annotated[int, Field(description="The version of the document in use; every import increases it.")]
-    refresh_policy: Annotated[RefreshPolicy, REFRESH_POLICY]
-    refresh_interval_s: Annotated[int | None, REFRESH_INTERVAL]
-    refresh: Annotated[
-        RefreshShown,
-        Field(description="The state of refreshes from the URL, and the pending proposal."),
-    ]
-    created_at: CreatedAt
-    updated_at: UpdatedAt
+def show_source(source: Source) -> ResponseModel:
+    """The response with a source."""
+    return models_of(SOURCE).show(source, source.status)
 
 
-class SourceImported(SourceShown):
-    """A source with the report of its import and the changes of its tools."""
-
-    report: Annotated[ReportShown, Field(description="The result for every operation, and the cost of the tools.")]
-    changes: Annotated[ChangesShown | None, Field(description="The changes; null for the first import.")]
-
-    @classmethod
-    def with_report(cls, source: Source, report: ReportShown, changes: ChangesShown | None) -> Self:
-        """Build the response from a source, its report and its changes."""
-        return cls(**SourceShown.of(source).model_dump(), report=report, changes=changes)
+def show_imported(source: Source, report: ReportShown, changes: ChangesShown | None) -> SourceImported:
+    """The response with a source, its report and its changes."""
+    members = {**show_source(source).model_dump(), "report": report, "changes": changes}
+    return SourceImported.model_validate(members)
 
 
 class ImportTried(ResponseModel):
@@ -270,7 +204,3 @@ class ImportTried(ResponseModel):
 
 class SourceChanged(RootModel[SourceImported | ImportTried]):
     """A changed source, or the report of a dry run."""
-
-
-class SourcePage(Page[SourceShown]):
-    """One page of a tenant's sources."""

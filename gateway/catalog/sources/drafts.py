@@ -1,6 +1,6 @@
 """Drafts of imports, and the steps of an import that need no transaction: checks, rows, sanitised text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gateway.catalog.transaction import CatalogContext
+from gateway.domain.http.headers import is_fillable, is_token
+from gateway.domain.http.plans import Location
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.json_access import point
@@ -39,6 +41,9 @@ class SourceDraft:
     form: DocumentForm = PLAIN
     """The form of a document that is bytes."""
     url: str | None = None
+    """The URL to fetch; None without a fetch."""
+    keeps_url: bool = True
+    """False: without a fetch, the source has no URL from now on."""
     base_url: str | None = None
     prefix: str | None = None
     expose: Exposure = Exposure.TOOLS
@@ -52,6 +57,8 @@ class SourceDraft:
     credentials: Mapping[str, Credential] | None = None
     """None keeps the stored credentials."""
     dry_run: bool = False
+    is_whole: bool = False
+    """True if all options are given: an equal source is not written."""
     allow_removals: bool = False
     """Allows an update to remove existing tools."""
 
@@ -168,6 +175,31 @@ def schemes_of(draft: SourceDraft, current: Source | None = None) -> tuple[str, 
     if draft.credentials is None:
         return () if current is None else current.schemes
     return tuple(sorted(draft.credentials))
+
+
+def check_parameters(draft: SourceDraft) -> None:
+    """Refuse parameters that no request can have, or that only the gateway sets.
+
+    Raises:
+        InvalidBody: there are some; the faults name them.
+    """
+    faults = [
+        Fault(pointer=point("parameters", str(index), member), reason=reason)
+        for index, one in enumerate(draft.parameters)
+        for member, reason in _parameter_faults(one)
+    ]
+    if faults:
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
+
+
+def _parameter_faults(one: FilledParameter) -> Iterator[tuple[str, str]]:
+    """Yield member and reason of each fault."""
+    if one.location is Location.QUERYSTRING:
+        yield "location", "must be header, query, cookie or path"
+    if one.location in {Location.HEADER, Location.COOKIE} and not is_token(one.name):
+        yield "name", f"{one.name!r} is not a valid name of a {one.location}"
+    elif one.location is Location.HEADER and not is_fillable(one.name):  # guard: filled-headers
+        yield "name", f"the header {one.name!r} is set by the gateway only"
 
 
 def draft_of(source: Source) -> SourceDraft:

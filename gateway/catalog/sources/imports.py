@@ -4,6 +4,7 @@ The document is fetched, compiled and compared before the transaction, which is 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.sources.compilation import compile_source, read_content
@@ -13,6 +14,7 @@ from gateway.catalog.sources.drafts import (
     PreparedImport,
     SourceDraft,
     check_credentials,
+    check_parameters,
     check_timeout,
     compose_source,
     detail_of,
@@ -26,6 +28,7 @@ from gateway.catalog.sources.replacement import (
     Imported,
     Replacement,
     check_import,
+    has_same_options,
     is_other_schedule,
     replace_schedule,
     replace_version,
@@ -34,13 +37,13 @@ from gateway.catalog.sources.replacement import (
     try_version,
 )
 from gateway.catalog.sources.schedule import check_schedule
-from gateway.catalog.sources.sources import find_source
+from gateway.catalog.sources.sources import find_source, read_report
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.sources import Exposure, Source
-from gateway.domain.updates.source_changes import ComparedVersion
+from gateway.domain.updates.source_changes import ComparedVersion, ImportChanges
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.errors import NameConflict, NameTaken
@@ -65,6 +68,7 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
     """
     check_schedule(catalog, interval_s=draft.refresh_interval_s, url=draft.url)
     check_timeout(catalog, draft.timeout_s)
+    check_parameters(draft)
     content = await read_content(tenant, catalog, draft)
     prepared = await _compile(tenant, catalog, draft, content, source=new_source_id())
     if draft.dry_run:
@@ -95,7 +99,8 @@ async def update_source(
 ) -> Imported:
     """Import another document or other options; with `dry_run`, return only the report and the changes.
 
-    The new version is active from the commit. Existing operations keep their tool names unless the prefix changes.
+    The new version is active from the commit. Existing operations keep their tool names unless the prefix changes. If
+    the draft is whole, nothing is written unless the document or an option differs.
 
     Raises:
         NotFound: the tenant has no such source.
@@ -108,22 +113,44 @@ async def update_source(
         check_version(current, expected)
         stored = await versions.document(tenant, db, current.id, current.active_version)
     draft = revise(draft_of(current))
+    if current.url is None:
+        draft = replace(draft, keeps_url=True)
     is_sent = draft.document is not None or draft.url is not None
     if draft.refresh_interval_s != current.refresh_interval_s:
-        url = draft.url if is_sent else current.url
+        url = draft.url if is_sent or not draft.keeps_url else current.url
         check_schedule(catalog, interval_s=draft.refresh_interval_s, url=url)
+    if draft.parameters != current.parameters:
+        check_parameters(draft)
     if draft.timeout_s != current.timeout_s:
         check_timeout(catalog, draft.timeout_s)
+    keeps_url = draft.url == current.url if is_sent else draft.keeps_url
+    is_same = draft.is_whole and keeps_url and not draft.dry_run and has_same_options(current, draft)
+    if is_same and not is_sent:
+        return await _unchanged(tenant, catalog, current)
     if is_other_schedule(current, draft):
         return await replace_schedule(tenant, catalog, draft, current, by=by)
-    content = Content(document=stored or b"", url=current.url)
+    content = Content(document=stored or b"", url=current.url if draft.keeps_url else None)
     if is_sent:
         content = await read_content(tenant, catalog, draft)
     prepared = await prepare_import(tenant, catalog, draft, content, current)
     if draft.dry_run:
         return await try_version(tenant, catalog, prepared, current)
+    if is_same and await _is_active(tenant, catalog, current, prepared.content):
+        return await _unchanged(tenant, catalog, current)
     entry = CatalogChange(action="source.update", target=current.name, detail=detail_of(prepared))
     return await replace_version(tenant, catalog, prepared, Replacement(seen=current, entry=entry, by=by))
+
+
+async def _is_active(tenant: TenantId, catalog: CatalogContext, current: Source, content: Content) -> bool:
+    """True if the active version of the source has this document."""
+    async with catalog.store.transaction(tenant) as db:
+        return await versions.digest(tenant, db, current.id, current.active_version) == content.digest
+
+
+async def _unchanged(tenant: TenantId, catalog: CatalogContext, current: Source) -> Imported:
+    """The result of an update that changes nothing."""
+    _, report = await read_report(tenant, catalog, current.id)
+    return Imported(source=current, report=report, changes=ImportChanges(), schemes=current.schemes)
 
 
 async def prepare_import(

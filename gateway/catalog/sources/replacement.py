@@ -47,6 +47,7 @@ from gateway.domain.updates.source_changes import ImportChanges
 from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState, SourceProposal, VersionOrigin
 from gateway.domain.updates.watches import Sighting
 from gateway.errors import Conflict, Fault, ReferenceMissing
+from gateway.kinds.members import settable, values_of
 from gateway.store import credentials, operations, secrets
 from gateway.store.engine import Db
 from gateway.store.sources import proposals, refreshes, sources, versions
@@ -152,6 +153,12 @@ def is_other_schedule(current: Source, draft: SourceDraft) -> bool:
         draft, refresh_policy=current_draft.refresh_policy, refresh_interval_s=current_draft.refresh_interval_s
     )
     return draft != current_draft and with_current_schedule == current_draft
+
+
+def has_same_options(current: Source, draft: SourceDraft) -> bool:
+    """True if a draft has the options of the source and no credentials, whatever its document."""
+    options = [one for one in settable(Source) if one.name != "url"]
+    return draft.credentials is None and values_of(draft, options) == values_of(current, options)
 
 
 async def replace_schedule(

@@ -5,12 +5,13 @@ from typing import Unpack
 import click
 
 from gateway.cli.advice import advise, explain_no_tools
-from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.overrides import list_overrides
 from gateway.cli.commands.updates.source_versions import COMMANDS
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
+from gateway.cli.input.declarations import read_declarations
+from gateway.cli.input.declared_items import path_and_fields, send_all
 from gateway.cli.input.documents import name_of, read_document
 from gateway.cli.input.import_options import (
     ImportArguments,
@@ -29,8 +30,10 @@ from gateway.cli.input.import_options import (
 )
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
-from gateway.cli.input.selections import describe_rules, selection_options
-from gateway.cli.item_commands import add_delete, add_list
+from gateway.cli.input.selections import selection_options
+from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.kinds.options import replace_option
+from gateway.cli.kinds.output import render_object
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import (
     count_tools,
@@ -41,7 +44,8 @@ from gateway.cli.output.reports import (
     render_totals,
 )
 from gateway.cli.output.source_changes import count_changes, render_changes
-from gateway.cli.output.tables import clean, render_pairs, render_table
+from gateway.cli.output.tables import render_table
+from gateway.kinds.sources import SOURCE
 
 _NOUN = "sources"
 
@@ -49,11 +53,12 @@ removals_option = click.option("--yes", "-y", is_flag=True, help="Permit an upda
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report the result; nothing is stored.")
 
 
-@click.group(cls=Commands)
-def source() -> None:
-    """Import OpenAPI documents and read their reports."""
-
-
+source = KindCommands(
+    kind=SOURCE,
+    verbs=("list", "delete"),
+    about="Import OpenAPI documents and read their reports.",
+    loss=" with its tools and credentials",
+).group()
 source.add_command(list_overrides)
 for _command in COMMANDS:
     source.add_command(_command)
@@ -122,8 +127,8 @@ def add_source(
 
 
 @source.command("set")
-@click.argument("name")
-@click.argument("spec")
+@click.argument("name", metavar="NAME|FILE")
+@click.argument("spec", required=False)
 @entry_option
 @base_url_option
 @prefix_option
@@ -139,11 +144,12 @@ def add_source(
 @dry_run_option
 @removals_option
 @wait_option
+@replace_option
 @with_tenant
 def set_source(
     context: AdminContext,
     name: str,
-    spec: str,
+    spec: str | None,
     *,
     entry: str | None,
     dry_run: bool,
@@ -153,14 +159,19 @@ def set_source(
     """Import SPEC as source NAME, or replace the document and options of that source.
 
     Credentials are kept if none is given. Any other option that is not given gets its default, as in `add`; `update`
-    keeps the source's value. A change that would remove tools is refused without --yes.
+    keeps the source's value. A change that would remove tools is refused without --yes. FILE (JSON or YAML; - reads
+    stdin) declares sources with their options, as `show --json` prints them.
 
     \b
     Example:
       gateway source set pets pets.yaml --prefix pets
     """
-    flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
-    path, fields = context.tenant_path(_NOUN, name), import_fields(options) | flags
+    flags: JsonObject = {name: True for name, is_set in (("dry_run", dry_run), ("allow_removals", yes)) if is_set}
+    query = "?replace=true" if options.get("replace") else ""
+    if spec is None:
+        _set_declared(context, name, import_fields(options), flags, query)
+        return
+    path, fields = context.tenant_path(_NOUN, name) + query, import_fields(options) | flags
     response = _import(context, "PUT", path, (spec, entry), fields, is_waiting=options.get("wait", False))
     context.show(response, lambda: _render_import(response, name))
 
@@ -212,7 +223,9 @@ def update_source(
     else:
         reason = "nothing to change: give SPEC or an option" if entry is None else "--entry needs SPEC"
         raise Failure(reason, ExitCode.USAGE)
-    context.show(response, lambda: _render_import(response, name) if "report" in response else _describe(response))
+    context.show(
+        response, lambda: _render_import(response, name) if "report" in response else render_object(SOURCE, response)
+    )
 
 
 @source.command("report")
@@ -232,12 +245,25 @@ def show_source(context: AdminContext, name: str) -> None:
     path = context.tenant_path(_NOUN, name)
     found = context.admin.get(path)
     report = {} if context.as_json else context.admin.get(f"{path}/report")
-    context.show(found, lambda: join_parts(_describe(found), render_needs(report)))
+    context.show(found, lambda: join_parts(render_object(SOURCE, found), render_needs(report)))
+
+
+def _set_declared(context: AdminContext, file: str, given: JsonObject, flags: JsonObject, query: str) -> None:
+    """Replace the sources that a file declares, each with its options."""
+    if given:
+        raise Failure("give SPEC with options, or FILE alone", ExitCode.USAGE)
+
+    def send(body: JsonObject) -> JsonObject:
+        path, fields = path_and_fields(context, _NOUN, body, "name")
+        return context.admin.send("PUT", path + query, fields | flags)
+
+    done = send_all(read_declarations(file), send)
+    context.show(done, lambda: "\n".join(_render_import(one, text_at(one, "name")) for one in done))
 
 
 def _describe_refresh(item: JsonObject) -> JsonObject:
     """Return the state of a source, according to the refreshes from its URL."""
-    refresh = to_object(item["refresh"])
+    refresh = to_object(item["status"])
     state = "proposal waits" if refresh["proposal"] is not None else "failing" if refresh["fault"] else "imported"
     return {"state": state, "fault": refresh["fault"], "retry_at": refresh["next_at"], "proposal": refresh["proposal"]}
 
@@ -275,29 +301,6 @@ def _replace(
         return upload(context.admin, progress, request)
 
 
-def _describe(found: JsonObject) -> str:
-    names = (
-        "name",
-        "id",
-        "title",
-        "base_url",
-        "prefix",
-        "expose",
-        "output_schemas",
-        "url",
-        "credentials",
-        "active_version",
-        "refresh_policy",
-        "refresh_interval_s",
-        "updated_at",
-    )
-    members = ("checked_at", "changed_at", "next_at", "fault", "proposal")
-    pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
-    refresh = to_object(found.get("refresh"))
-    pairs += [(name.removesuffix("_at"), clean(text_at(refresh, name))) for name in members if text_at(refresh, name)]
-    return render_pairs([*pairs, *describe_rules(found, "include"), *describe_rules(found, "exclude")])
-
-
 def _render_import(response: JsonObject, name: str) -> str:
     """Render the result of an import: a summary, or the complete report for a dry run, which stores none."""
     report, changes = to_object(response.get("report")), to_object(response.get("changes"))
@@ -307,12 +310,3 @@ def _render_import(response: JsonObject, name: str) -> str:
     imported = f"{name} is imported: {render_totals(report)}"
     advice = advise(report) if count_tools(report) else explain_no_tools(report)
     return join_parts(imported, count_changes(changes), render_reasons(report), advice)
-
-
-add_list(
-    source,
-    _NOUN,
-    "List a tenant's sources.",
-    ("name", "title", "prefix", "expose", "active_version", "updated_at"),
-)
-add_delete(source, _NOUN, "Delete a source with its tools and credentials.", loss=" with its tools and credentials")

@@ -22,6 +22,7 @@ class ImportArguments(SelectionOptions):
     parameters: NotRequired[tuple[str, ...]]
     timeout: NotRequired[int | None]
     wait: NotRequired[bool]
+    replace: NotRequired[bool]
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
 

@@ -10,7 +10,6 @@ import click
 
 from gateway.cli.input.options import limit_option
 from gateway.domain.credentials import CredentialKind, CredentialLocation
-from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import GrantState
 from gateway.domain.tenancy.keys import KeyState, Scope
@@ -55,7 +54,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         click.option("--credential", help="Only those for the credential of this name."),
         _choice("state", list(AccountState), "Only accounts in this state."),
     ),
-    "sources": (_choice("expose", list(Exposure), "Only sources that are exposed in this form."),),
     "credentials": (
         _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
         _choice("kind", list(CredentialKind), "Only credentials of this kind."),

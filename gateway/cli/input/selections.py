@@ -5,7 +5,7 @@ from typing import Any, TypedDict, TypeVar
 
 import click
 
-from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
+from gateway.cli.input.json_fields import JsonObject
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _RULE_MEMBERS = (
@@ -74,15 +74,5 @@ def selection_fields(options: SelectionOptions) -> JsonObject:
     return fields
 
 
-def describe_rules(source: JsonObject, verb: str) -> list[tuple[str, str]]:
-    """Return the rules of a source as pairs of name and value."""
-    return [(verb, _describe(rule)) for rule in to_objects(source.get(verb))]
-
-
 def _non_empty(members: Mapping[str, tuple[str, ...]]) -> Mapping[str, list[str]]:
     return {member: list(values) for member, values in members.items() if values}
-
-
-def _describe(rule: JsonObject) -> str:
-    named = [f"{member.replace('_', ' ')} {text_at(rule, member)}" for member in rule if text_at(rule, member)]
-    return "; ".join(named) or "everything"

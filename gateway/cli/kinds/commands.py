@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,10 @@ class KindCommands:
     """True if the gateway validates objects without storing them; of several objects, an invalid one stops all."""
     facts: Callable[[AdminContext, str], Sequence[tuple[str, str]]] | None = None
     """Reads further lines of `show`, given the path of the object."""
+    verbs: Collection[str] = ("list", "show", "create", "set", "update", "delete")
+    """The derived commands; others are added to the group by hand."""
+    about: str = ""
+    """The help of the group, if it has other commands."""
 
     def group(self) -> click.Group:
         """Build the group."""
@@ -62,15 +66,16 @@ class KindCommands:
         name = self.name or kind.name.replace("_", "-")
         plural = kind.plural_words
         named = kind.address == "name" or kind.is_found_by_key
-        group = Commands(name, help=f"List, show, create, set, change and delete a tenant's {plural}.")
+        group = Commands(name, help=self.about or f"List, show, create, set, change and delete a tenant's {plural}.")
         self._add_list(group, f"List a tenant's {plural}." + _order_of(kind))
-        self._add_show(group, f"Show one {kind.words}.")
+        if "show" in self.verbs:
+            self._add_show(group, f"Show one {kind.words}.")
         for verb, about in (
             ("create", f"Create a {kind.words}: {kind.about}."),
             ("set", f"Replace a {kind.words}{', or create it' * named}; what is not given has its default."),
             ("update", f"Change what is given of a {kind.words}; everything else stays."),
         ):
-            if verb == "create" or options_of(kind, is_new=verb == "set"):
+            if verb in self.verbs and (verb == "create" or options_of(kind, is_new=verb == "set")):
                 self._add_writing(group, verb, about)
         if kind.generates:
             self._add_rotation(group)

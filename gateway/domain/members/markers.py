@@ -63,7 +63,7 @@ class Length:
 class Bounds:
     """Bounds of a number; `or_zero` also permits 0, which switches something off; `is_open` excludes `least`."""
 
-    least: int
+    least: float
     most: int
     or_zero: bool = False
     is_open: bool = False

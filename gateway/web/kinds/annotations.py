@@ -173,8 +173,8 @@ def _changed_type(one: Member) -> Any:
     return changed_model(bare) | None if one.is_nullable else changed_model(bare)
 
 
-def make_model(name: str, of: type[M], about: str, fields: Fields) -> type[M]:
-    """A model with these fields, derived from `of`."""
+def make_model(name: str, of: type[M] | tuple[type[M], ...], about: str, fields: Fields) -> type[M]:
+    """A model with these fields, derived from `of`, or from several models."""
     members: dict[str, Any] = {**fields}
     made: type[M] = create_model(name, __base__=of, __doc__=about, **members)
     return made

@@ -168,7 +168,7 @@ async def _walk_sources(walk: Walk, upstream: RecordingUpstream) -> None:
     secret = {"document": secured(URL), "credentials": {"token": "s3cr3t"}}
     await walk.ask("PUT", f"{sources}/pets", 409, json=secret)
     replaced = await walk.ask("PUT", f"{sources}/pets", 200, json={**secret, "allow_removals": True})
-    assert replaced.json()["credentials"] == ["token"]
+    assert replaced.json()["status"]["credentials"] == ["token"]
     await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p", "dry_run": True})
     await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p"})
     await walk.ask("PATCH", f"{sources}/pets", 412, json={}, headers={"if-match": made.headers["etag"]})

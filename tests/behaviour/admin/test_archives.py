@@ -26,7 +26,7 @@ async def test_an_archive_is_a_source_like_any_other(gateway: RunningGateway, ra
     replaced = await gateway.admin.put(f"{SOURCES}/zoo", json=archived(raw, entry="zoo/openapi.yaml"))
 
     assert (tried.status_code, made.status_code) == (200, 201), made.text
-    assert made.json()["title"] == "Zoo"
+    assert made.json()["status"]["title"] == "Zoo"
     assert made.json()["report"]["counts"] == {"ok": 3, "degraded": 0, "skipped": 0}
     assert tried.json()["report"] == made.json()["report"]
     assert [item["tool"] for item in again.json()["report"]["operations"]] == [

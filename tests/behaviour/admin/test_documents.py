@@ -38,7 +38,7 @@ async def _put(gateway: RunningGateway, content: bytes, media_type: str, **more:
 
 
 async def _version(gateway: RunningGateway) -> int:
-    version: int = (await gateway.admin.get("/tenants/acme/sources/api")).json()["active_version"]
+    version: int = (await gateway.admin.get("/tenants/acme/sources/api")).json()["status"]["active_version"]
     return version
 
 
@@ -70,7 +70,7 @@ async def test_a_body_is_the_new_document(acme: RunningGateway) -> None:
         done = await _put(acme, content, media_type, params={"allow_removals": "true"})
 
         assert done.status_code == 200, done.text
-        assert done.json()["title"] == title
+        assert done.json()["status"]["title"] == title
         assert (done.json()["prefix"], done.json()["expose"]) == ("p", "both")
         assert all(item["tool"].startswith("p_") for item in done.json()["report"]["operations"])
         assert not tried or (tried["report"], tried["changes"]) == (done.json()["report"], done.json()["changes"])

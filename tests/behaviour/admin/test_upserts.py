@@ -28,7 +28,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "credentials/bank": {"place": "bearer", "value": "v", "origins": [URL]},
 }
 
-UNCHANGED = {one for one in BODIES if not one.startswith(("sources/", "credentials/"))}
+UNCHANGED = {one for one in BODIES if not one.startswith("credentials/")}
 """Objects of declared kinds, of which a PUT without a change leaves version and trail as they are."""
 
 

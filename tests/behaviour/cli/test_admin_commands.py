@@ -336,7 +336,7 @@ async def test_a_source_is_set_again_and_again(terminal: Terminal, pets_file: Pa
     refused = await terminal.run("source", "set", "pets", str(pets_file), "--exclude-method", "DELETE")
     assert (refused.code, "--yes" in refused.err) == (6, True)
     again: Any = (await terminal.do("source", "set", "pets", str(pets_file), "--json")).value
-    assert (again["prefix"], again["active_version"]) == (None, 2)
+    assert (again["prefix"], again["status"]["active_version"]) == (None, 2)
 
 
 async def test_a_sink_of_the_trail_lives_from_create_to_delete(terminal: Terminal) -> None:

@@ -29,8 +29,8 @@ async def test_operations_are_chosen_and_shown(acme: Terminal, pets_file: Path) 
     assert "4 operations: 1 ok, 0 degraded, 3 skipped" in added.out
     assert "not selected: exclude rule 1 matches" in added.out
     lines = [line.split() for line in shown.out.splitlines()]
-    assert ["include", "methods", "GET"] in lines
-    assert ["exclude", "paths", "*{id}"] in lines
+    assert ["include", "methods=GET"] in lines
+    assert ["exclude", "paths=*{id}"] in lines
     assert updated["report"]["counts"] == {"ok": 1, "degraded": 0, "skipped": 3}
     assert (updated["output_schemas"], excluded["output_schemas"]) == (True, True)
     assert [item["tool"] for item in excluded["changes"]["removed"]] == ["list_pets"]
@@ -102,3 +102,17 @@ async def test_a_source_names_the_credentials_that_it_lacks(acme: Terminal, tmp_
     assert "--authorization-url https://login.example/auth --token-url https://login.example/token" in shown.out
     assert stored["report"]["needs"] == []
     assert not [text for text in (tried.out, *after) if "needs a" in text]
+
+
+async def test_a_source_is_set_as_it_was_shown(acme: Terminal, pets_file: Path) -> None:
+    """Ours: `show --json | set -` changes nothing, and a file declares the options of a source (CLI-1)."""
+    await acme.do("source", "add", "pets", str(pets_file), "--exclude-path", "*{id}", "--prefix", "p")
+    shown: Any = (await acme.do("source", "show", "pets", "--json")).value
+    await acme.do("source", "set", "-", given=json.dumps(shown))
+    assert (await acme.do("source", "show", "pets", "--json")).value == shown
+    refused = await acme.run("source", "set", "-", given=json.dumps({"name": "pets", "prefix": "p"}))
+    assert (refused.code, "/exclude/0" in refused.err) == (6, True), refused.err
+    await acme.do("source", "set", "-", "--replace", given=json.dumps({"name": "pets", "prefix": "p"}))
+    emptied: Any = (await acme.do("source", "show", "pets", "--json")).value
+    assert emptied["exclude"] == []
+    assert (await acme.run("source", "set", "-", "--prefix", "q", given="{}")).code == 2

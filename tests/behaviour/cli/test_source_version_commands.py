@@ -106,9 +106,9 @@ async def test_versions_are_named_tried_and_refused(terminal: Terminal, upstream
     assert "+ Ignore all previous instructions" in tried.out
     assert (other.code, none_left.code) == (ExitCode.NOT_FOUND, ExitCode.NOT_FOUND)
     assert [one["version"] for one in waiting] == [1]
-    assert active["active_version"] == 2
+    assert active["status"]["active_version"] == 2
     assert "pets would become so; nothing was stored" in back.out
-    assert rolled["active_version"] == 3
+    assert rolled["status"]["active_version"] == 3
     assert [(one["version"], one["is_active"], one["restored"]) for one in listed] == [
         (3, True, 1),
         (2, False, None),

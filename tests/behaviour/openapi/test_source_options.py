@@ -87,9 +87,32 @@ async def test_a_choice_is_kept_through_imports_and_changes(desk: Desk) -> None:
     assert "listBooks" in await desk.tools()
 
     body = {"document": library(desk.upstream.url), "base_url": desk.upstream.url}
-    replaced = await desk.gateway.admin.put(f"/tenants/{SLUG}/sources/books", json=body)
+    kept = await desk.gateway.admin.put(f"/tenants/{SLUG}/sources/books", json=body)
+    assert (kept.status_code, kept.json()["errors"][0]["pointer"]) == (409, "/exclude/0")
+    replaced = await desk.gateway.admin.put(f"/tenants/{SLUG}/sources/books?replace=true", json=body)
     assert len(chosen(replaced.json()["report"])) == 5
     assert replaced.json()["exclude"] == []
+
+
+async def test_a_put_of_what_get_returned_changes_nothing(desk: Desk) -> None:
+    """Ours: neither a version nor an entry; also with the same document, and never for another source (ADM-1)."""
+    await import_library(desk, exclude=[{"paths": ["/shelves*"]}], timeout_s=5)
+    admin, path = desk.gateway.admin, f"/tenants/{SLUG}/sources/books"
+    shown = await admin.get(path)
+    revision = (await admin.get(f"/tenants/{SLUG}")).headers["etag"]
+
+    body = {name: value for name, value in shown.json().items() if name != "url"}
+    for again in (shown.json(), {**body, "document": library(desk.upstream.url)}):
+        same = await admin.put(path, json=again)
+        assert (same.status_code, same.headers["etag"]) == (200, shown.headers["etag"])
+        assert same.json()["changes"]["removed"] == []
+    assert (await admin.get(f"/tenants/{SLUG}")).headers["etag"] == revision
+    for member in ("id", "name"):
+        refused = await admin.put(path, json={**shown.json(), member: "other"})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, f"/{member}")
+    changed = await admin.put(path, json={**shown.json(), "timeout_s": 6})
+    assert (changed.status_code, changed.json()["timeout_s"]) == (200, 6)
+    assert (await admin.put(f"/tenants/{SLUG}/sources/new", json={"prefix": "n"})).status_code == 400
 
 
 async def test_the_query_tools_see_only_what_is_chosen(desk: Desk) -> None:

@@ -89,6 +89,9 @@ async def test_a_url_is_absolute_plain_and_without_a_login(url: str) -> None:
 async def test_an_import_has_one_origin(body: object) -> None:
     """Ours: a document comes from the body, a URL or an archive, not from several and not from none."""
     assert await _faults(body, SourceCreate) == {"": "needs exactly one of document, url and archive"}
+    assert await _faults({"document": {}, "archive": {"base64": "eA=="}}, SourceReplace) == {
+        "": "needs at most one of document, url and archive"
+    }
 
 
 async def test_a_form_is_told_in_words() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from gateway.admin.endpoint import AdminResponse
 from gateway.admin.requests.sources import Credentials, DocumentOptions, LoginObject, ReferenceObject, SecretObject
 from gateway.admin.responses.source_changes import ChangesShown
-from gateway.admin.responses.sources import ImportTried, ReportShown, SourceImported
+from gateway.admin.responses.sources import ImportTried, ReportShown, SourceImported, show_imported
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources.replacement import Imported
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
@@ -56,4 +56,4 @@ def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
     report = ReportShown.of(imported.report, imported.schemes)
     if imported.source is None:
         return ImportTried(name=name, report=report, changes=changes)
-    return SourceImported.with_report(imported.source, report, changes)
+    return show_imported(imported.source, report, changes)

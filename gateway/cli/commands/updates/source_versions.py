@@ -273,7 +273,7 @@ def _render_dry_run(tried: JsonObject, name: str) -> str:
 
 def _render_active(made: JsonObject) -> str:
     changes = to_object(made.get("changes"))
-    version = text_at(made, "active_version")
+    version = text_at(made, "status", "active_version")
     return join_parts(f"version {version} of {text_at(made, 'name')} is active", count_changes(changes))
 
 

@@ -12,9 +12,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.import_request import Upload, import_fields, upload
-from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.secrets import parse_credentials
-from gateway.cli.input.selections import describe_rules
 from gateway.cli.output.progress import Progress
 
 _NOTHING: ImportArguments = {
@@ -106,14 +104,6 @@ def test_what_is_included_narrows_and_what_is_excluded_adds_up() -> None:
         "include": [],
         "exclude": [{"tags": ["a"]}],
     }
-
-
-def test_rules_are_shown_by_what_they_ask_for() -> None:
-    """Ours: a rule without members takes everything, and says so."""
-    source: JsonObject = {"include": [{"paths": ["/a", "/b"], "tags": ["t"], "methods": []}, {}]}
-
-    assert describe_rules(source, "include") == [("include", "paths /a, /b; tags t"), ("include", "everything")]
-    assert describe_rules(source, "exclude") == []
 
 
 @pytest.mark.parametrize(
