@@ -377,6 +377,7 @@ async def _walk_live_sources(walk: Walk) -> None:
     await walk.ask("PATCH", f"{path}/laptop", 412, json={"prefix": None}, headers=tag)
     await walk.ask("PATCH", f"{path}/laptop", 400, json={"include": None})
     await walk.ask("PUT", f"{path}/laptop", 400, json={"kind": "mcp", "settings": {"url": "https://wiki.example"}})
+    await walk.ask("PUT", f"{path}/laptop", 200, json={"kind": "agent"})
     await walk.ask("POST", f"{path}/laptop/reattach", 200)
     await walk.ask("POST", f"{path}/laptop/accept", 200, json={})
     await walk.ask("POST", f"{path}/laptop/accept", 422, json={"names": ["none"]})
