@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,13 +15,13 @@ from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.manifests.documents import DocumentReader, measure
 from gateway.cli.manifests.files import FileReader, ManifestText
 from gateway.cli.manifests.limits import MAX_FILE_BYTES, MAX_SECRET_BYTES
-from gateway.cli.manifests.local_secrets import LocalSecret, SecretValues, find_secret
+from gateway.cli.manifests.local_secrets import FORM, LocalSecret, SecretValues, find_secret
 from gateway.cli.manifests.manifest import ManifestReader
 from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.cli.manifests.plan_file import new_plan, read_plan
-from gateway.cli.manifests.tenant_request import TenantRequest
+from gateway.cli.manifests.tenant_request import Permissions, TenantRequest, requests_for
 from gateway.errors import Fault
-from tests.unit.cli.manifests.reading import PROFILE, faults_of, write
+from tests.unit.cli.manifests.reading import PROFILE, faults_of, read, write
 
 _HEAD = PROFILE.format(name="a")
 _SECRET = "s3cret-value-of-the-tests"
@@ -251,6 +252,28 @@ def test_messages_of_the_gateway_have_no_secret(tmp_path: Path) -> None:
     assert faults.found == []
     assert values.fill({"value": secret}) == {"value": _SECRET}
     assert _SECRET not in f"{failure} {failure.message} {failure.faults} {secret} {values}"
+
+
+def test_secret_parts_of_settings_are_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what responses show as null is a secret; manifests and plans have its reference only (CFG-4)."""
+    head = "apiVersion: gateway/v1\nkind: live-source\nname: a\ntype: mcp\nsettings:\n  argv: [program]\n  env: "
+    write(
+        tmp_path, a_yaml=f"{head}{{TOKEN: {_SECRET}}}\n", b_yaml=f"{head}{{TOKEN: {{env: TOKEN_OF_A}}, KEPT: null}}\n"
+    )
+    monkeypatch.setenv("TOKEN_OF_A", _SECRET)
+
+    assert faults_of(tmp_path / "a.yaml") == [f"a.yaml: /settings/env/TOKEN: {FORM}"]
+    [request] = requests_for(read(tmp_path / "b.yaml"), Permissions())
+    new_plan([request]).write(tmp_path / "release.plan")
+    [planned] = read_plan(tmp_path / "release.plan", leaves_folder=False).requests
+    values, faults = SecretValues(), ManifestFaults()
+    values.read([*request.secrets, *planned.secrets], faults)
+
+    assert _SECRET not in (tmp_path / "release.plan").read_text()
+    assert values.fill(planned.body) == values.fill(request.body)
+    sent: Any = values.fill(planned.body)
+    assert sent["objects"][0]["members"]["settings"]["env"] == {"TOKEN": _SECRET, "KEPT": None}
+    assert SecretValues().fill(planned.body) != sent
 
 
 def _plan(folder: Path, **change: object) -> Path:

@@ -208,7 +208,7 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
     if bounds is not None and bare is float:
         return click.FloatRange(bounds.least, bounds.most, min_open=bounds.is_open)
     if bounds is not None:
-        return click.IntRange(0 if bounds.or_zero else bounds.least, bounds.most)
+        return click.IntRange(0 if bounds.or_zero else int(bounds.least), int(bounds.most))
     return click.INT if bare is int else None
 
 
@@ -216,7 +216,9 @@ def _about(one: OptionOf) -> str:
     text = one.member.about
     if Shape.DURATION in one.member.marks:
         bounds = one.member.mark(Bounds)
-        limits = "" if bounds is None else f" ({write_duration(bounds.least)} to {write_duration(bounds.most)})"
+        limits = (
+            "" if bounds is None else f" ({write_duration(int(bounds.least))} to {write_duration(int(bounds.most))})"
+        )
         text = text.replace(" in seconds", limits)
     if one.parent is not None:
         text = f"{one.parent.name.replace('_', ' ').capitalize()}: {text}"

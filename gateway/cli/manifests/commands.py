@@ -61,10 +61,10 @@ def plan(context: AdminContext, /, wanted: ManifestArguments, output: Path | Non
         raise Failure("give -o FILE for the plan, or use `gateway diff`", ExitCode.USAGE)
     runs = _runs(context, _read(context, wanted))
     runs.preview()
-    for run in runs.accepted:
-        run.outcome = Outcome.PLANNED
     if not runs.failed:
         new_plan([run.request for run in runs.runs]).write(output)
+        for run in runs.runs:
+            run.outcome = Outcome.PLANNED
     _show(context, runs)
     _end(runs)
 

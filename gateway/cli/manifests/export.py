@@ -13,23 +13,22 @@ from gateway.cli.client.admin_context import AdminContext, with_admin, with_tena
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, text_at, to_list
-from gateway.cli.manifests.manifest import API_VERSION, VERSION
+from gateway.cli.manifests.manifest import VERSION
 from gateway.cli.manifests.members import (
     KIND,
-    Declared,
     bare,
     is_secret,
-    key_of,
     kind_name,
-    kinds_by_name,
     members_by_name,
     nested_members,
 )
 from gateway.cli.manifests.options import output_option
 from gateway.cli.manifests.yaml_writer import write_yaml
 from gateway.domain.members.markers import Setter, Shape
+from gateway.domain.tenancy.grants import ClientKind
 from gateway.kinds.kind import Kind
-from gateway.kinds.members import Member, element_of, is_declared, settable
+from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_of
+from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable
 
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 _NO_NAME = re.compile(r"[^A-Z0-9]+")
@@ -51,7 +50,7 @@ def export(context: AdminContext, kinds: Sequence[str], output: Path | None) -> 
       gateway --tenant acme export -o platform/acme
       gateway --tenant acme export | gateway --tenant acme diff -f -
     """
-    every = kinds_by_name()
+    every = MANIFEST_KINDS
     if unknown := [name for name in kinds if name not in every]:
         raise Failure(f"unknown kind {unknown[0]}: one of {', '.join(every)}", ExitCode.USAGE)
     chosen = [kind for name, kind in every.items() if not kinds or name in kinds]
@@ -94,14 +93,16 @@ def _prepare(folder: Path) -> None:
 
 
 def _manifests(context: AdminContext, kind: Declared) -> Iterator[JsonObject]:
-    """Yield the manifests of one kind, by key."""
+    """Yield the manifests of one kind, by key, without what every tenant has and clients that registered themselves."""
     if not isinstance(kind, Kind):
         yield _manifest(kind, context.admin.get(context.tenant_path(*kind.path.split("/"))))
         return
     built_in = None if kind.built_in is None else kind.key_of(kind.built_in)
     items = context.admin.pages(context.tenant_path(kind.plural))
-    for one in sorted(items, key=lambda item: text_at(item, kind.keyed)):
-        if text_at(one, kind.keyed) != built_in and not _is_foreign(kind, one):
+    key = key_of(kind) or ""
+    for one in sorted(items, key=lambda item: text_at(item, key)):
+        is_dynamic = text_at(one, STATUS, KIND) == ClientKind.DYNAMIC
+        if text_at(one, key) != built_in and not is_dynamic and not _is_foreign(kind, one):
             yield _manifest(kind, one)
 
 
@@ -112,7 +113,7 @@ def _is_foreign(kind: Kind[Any], shown: JsonObject) -> bool:
 
 def _manifest(kind: Declared, shown: JsonObject) -> JsonObject:
     key = key_of(kind)
-    head: JsonObject = {API_VERSION: VERSION, KIND: kind_name(kind), **({key: shown.get(key)} if key else {})}
+    head: JsonObject = {VERSION: API_VERSION, KIND: kind_name(kind), **({key: shown.get(key)} if key else {})}
     members = {name: one for name, one in members_by_name(kind).items() if one.setter is not Setter.ONCE}
     return head | {
         name: value
@@ -150,7 +151,7 @@ def _text(manifests: Sequence[JsonObject]) -> str:
 
 def _secret_lines(manifest: JsonObject) -> str:
     """Comments with the secrets of the object, which no response shows."""
-    kind = kinds_by_name()[text_at(manifest, KIND)]
+    kind = MANIFEST_KINDS[text_at(manifest, KIND)]
     secrets = [name for name, one in members_by_name(kind).items() if is_secret(one.hint)]
     if not secrets:
         return ""

@@ -12,9 +12,10 @@ import click
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.manifests.members import KIND, kinds_by_name
+from gateway.cli.manifests.members import KIND
 from gateway.cli.manifests.tenant_request import objects_of
 from gateway.kinds.kind import Kind
+from gateway.kinds.manifests import MANIFEST_KINDS
 
 STANDARD_OUTPUT = "-"
 SECRET = "secret"  # noqa: S105 - the name of a member
@@ -89,5 +90,5 @@ class GeneratedSecrets:
 
 
 def _generates(one: JsonObject) -> bool:
-    kind = kinds_by_name().get(text_at(one, KIND))
+    kind = MANIFEST_KINDS.get(text_at(one, KIND))
     return text_at(one, "action") == "create" and isinstance(kind, Kind) and bool(kind.generates)

@@ -14,22 +14,19 @@ from gateway.cli.manifests.limits import MAX_SHOWN_FAULTS
 from gateway.cli.manifests.local_secrets import find_secret
 from gateway.cli.manifests.members import (
     KIND,
-    Declared,
     describe_unknown,
-    key_of,
     kind_name,
-    kinds_by_name,
     map_secrets,
     members_by_name,
     unknown_members,
 )
 from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.errors import Fault
+from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_of
 
-VERSION = "gateway/v1"
-READ_VERSIONS = (VERSION,)
+READ_VERSIONS = (API_VERSION,)
 """The format versions that this release reads: its own, and that of the release before."""
-API_VERSION, TENANT, MOVED = "apiVersion", "tenant", "moved"
+VERSION, TENANT, MOVED = "apiVersion", "tenant", "moved"
 _REQUIRED = "is required, a text"
 
 
@@ -69,7 +66,7 @@ class ManifestReader:
         found: list[Manifest] = []
         for document in documents:
             faults = list(self._own_faults(document))
-            kind = kinds_by_name().get(text_in(document.content, KIND))
+            kind = MANIFEST_KINDS.get(text_in(document.content, KIND))
             manifest = None if kind is None else self._manifest(document, kind, faults)
             if faults:
                 self.faults.add(faults)
@@ -80,9 +77,9 @@ class ManifestReader:
     def _own_faults(self, document: ManifestDocument) -> Iterator[Fault]:
         """Yield the faults of the members that all manifests have."""
         content, place = document.content, document.place
-        if content.get(API_VERSION) not in READ_VERSIONS:
-            yield place.fault(f"/{API_VERSION}", f"must be {' or '.join(READ_VERSIONS)}")
-        kinds, name = kinds_by_name(), content.get(KIND)
+        if content.get(VERSION) not in READ_VERSIONS:
+            yield place.fault(f"/{VERSION}", f"must be {' or '.join(READ_VERSIONS)}")
+        kinds, name = MANIFEST_KINDS, content.get(KIND)
         if not isinstance(name, str):
             yield place.fault(f"/{KIND}", _REQUIRED)
         elif name not in kinds:
@@ -108,7 +105,7 @@ class ManifestReader:
     def _manifest(self, document: ManifestDocument, kind: Declared, faults: list[Fault]) -> Manifest:
         """The manifest of a document, whose further faults are added to the others."""
         content, place, member = document.content, document.place, key_of(kind)
-        own = {API_VERSION, KIND, TENANT, MOVED, member}
+        own = {VERSION, KIND, TENANT, MOVED, member}
         given = {name: value for name, value in content.items() if name not in own}
         known = members_by_name(kind)
         unknown = islice(unknown_members(known, given), MAX_SHOWN_FAULTS + 1)

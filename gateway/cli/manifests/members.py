@@ -1,52 +1,31 @@
 """Kinds and members of manifests, from the declarations: names, keys, secrets, and checks of what a document holds."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 from gateway.cli.input.json_fields import JsonObject, is_object, to_list
 from gateway.domain.json_access import point
+from gateway.domain.members.markers import Veil
 from gateway.errors import Fault
-from gateway.kinds.index import KINDS
-from gateway.kinds.kind import Kind
-from gateway.kinds.members import STATUS, Member, cached, element_of, is_declared, settable, split, without_none
-from gateway.kinds.singleton import Singleton
-from gateway.kinds.singletons import SINGLETONS
+from gateway.kinds.manifests import Declared, key_of, kind_in_manifests, name_in_manifests
+from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, split, without_none
 
-Declared = Kind[Any] | Singleton[Any]
-KIND, RENAMED = "kind", "type"
-"""The name of a manifest's kind, and the name in manifests of a member that is itself called so."""
+KIND = "kind"
 _OF_GATEWAY = frozenset({"id", "version", "created_at", "updated_at", STATUS})
 _LONGEST_NAME = 64
 """Characters of an unknown name that messages repeat; the search for a similar name takes longer for longer ones."""
 
 
 def kind_name(kind: Declared) -> str:
-    """The name of the kind in manifests and in bodies of `apply`, such as `webhook-endpoint`."""
-    return kind.name.replace("_", "-")
-
-
-@cached
-def kinds_by_name() -> Mapping[str, Declared]:
-    """All kinds by their names, singletons first."""
-    every: Sequence[Declared] = (*SINGLETONS, *KINDS)
-    return {kind_name(kind): kind for kind in every}
-
-
-def key_of(kind: Declared) -> str | None:
-    """The member that names an object of the kind; None for a singleton."""
-    return kind.keyed if isinstance(kind, Kind) else None
+    """The name of the kind in manifests and in bodies of `apply`."""
+    return kind_in_manifests(kind.name)
 
 
 def members_by_name(kind: Declared) -> Mapping[str, Member]:
     """The members of a manifest of the kind, by their names there, without its key."""
     found = {one.name: one for one in settable(kind.of) if one.name != key_of(kind)}
-    return {name_in_manifest(name): one for name, one in found.items()}
-
-
-def name_in_manifest(name: str) -> str:
-    """The name in manifests of a member."""
-    return RENAMED if name == KIND else name
+    return {name_in_manifests(name): one for name, one in found.items()}
 
 
 def is_secret(hint: Any) -> bool:
@@ -59,17 +38,35 @@ def bare(hint: Any) -> Any:
     return split(without_none(split(hint)[0]))[0]
 
 
-def map_secrets(
-    known: Mapping[str, Member], content: JsonObject, act: Callable[[str, object], object], pointer: str = ""
-) -> JsonObject:
-    """Return the members with each secret, at any depth, replaced by what `act` returns for its pointer and value."""
+Act = Callable[[str, object], object]
+"""Returns what replaces a secret, given its pointer and value."""
+
+
+def map_secrets(known: Mapping[str, Member], content: JsonObject, act: Act, pointer: str = "") -> JsonObject:
+    """Return the members with each secret, at any depth, replaced by what `act` returns."""
     return {
-        name: _map_in(known[name].hint, value, act, f"{pointer}{point(name)}") if name in known else value
+        name: _map_member(known[name], value, act, f"{pointer}{point(name)}") if name in known else value
         for name, value in content.items()
     }
 
 
-def _map_in(hint: Any, value: object, act: Callable[[str, object], object], pointer: str) -> object:
+def _map_member(member: Member, value: object, act: Act, pointer: str) -> object:
+    veil = member.mark(Veil)
+    if veil is not None and is_object(value):
+        return _map_veiled(value, veil.show(value), act, pointer)
+    return _map_in(member.hint, value, act, pointer)
+
+
+def _map_veiled(value: object, shown: object, act: Act, pointer: str) -> object:
+    """Replace the parts that responses show as null."""
+    if is_object(value) and is_object(shown):
+        return {
+            name: _map_veiled(each, shown.get(name), act, f"{pointer}{point(name)}") for name, each in value.items()
+        }
+    return act(pointer, value) if shown is None and value is not None else value
+
+
+def _map_in(hint: Any, value: object, act: Act, pointer: str) -> object:
     if value is None:
         return None
     if is_secret(hint):

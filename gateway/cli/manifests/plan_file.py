@@ -15,9 +15,10 @@ from gateway.cli.input.json_fields import JsonObject, is_object, pick, read_json
 from gateway.cli.manifests.documents import measure
 from gateway.cli.manifests.limits import MAX_BYTES, MAX_TEXT, MAX_VALUES, PLAN_LIFETIME_S
 from gateway.cli.manifests.local_secrets import find_secret, references
-from gateway.cli.manifests.members import KIND, kinds_by_name, map_secrets, members_by_name
+from gateway.cli.manifests.members import KIND, map_secrets, members_by_name
 from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.cli.manifests.tenant_request import MEMBERS, OBJECTS, TenantRequest
+from gateway.kinds.manifests import MANIFEST_KINDS
 
 _FORMAT = "gateway/plan/v1"
 _READ_FORMATS = (_FORMAT,)
@@ -114,7 +115,7 @@ def _request(path: Path, one: JsonObject, faults: ManifestFaults, *, leaves_fold
 
 def _located(one: JsonObject, place: Place, faults: ManifestFaults, *, leaves_folder: bool) -> JsonObject:
     """The object with references in the form of the command; a literal secret is a fault."""
-    kind = kinds_by_name().get(text_at(one, KIND))
+    kind = MANIFEST_KINDS.get(text_at(one, KIND))
     members = one.get(MEMBERS)
     if kind is None or not is_object(members):
         faults.add([place.fault("", "must have a known kind and members")])

@@ -8,10 +8,11 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.manifests.local_secrets import LocalSecret, secrets_in
 from gateway.cli.manifests.manifest import Manifest
-from gateway.cli.manifests.members import KIND, kind_name, name_in_manifest
+from gateway.cli.manifests.members import KIND, kind_name
 from gateway.cli.manifests.places import Place
 from gateway.domain.json_access import point, tokens_of
 from gateway.errors import Fault
+from gateway.kinds.manifests import name_in_manifests
 
 OBJECTS, MEMBERS, EXPECTED = "objects", "members", "expected"
 
@@ -99,7 +100,7 @@ class TenantRequest:
             return fault
         below = [each for each in rest[:-2] if each]
         if below[:1] == [MEMBERS]:
-            below = [*map(name_in_manifest, below[1:2]), *below[2:]]
+            below = [*map(name_in_manifests, below[1:2]), *below[2:]]
         return self.places[int(number)].fault(point(*below), fault.reason)
 
 

@@ -11,10 +11,11 @@ import jsonschema_rs
 import yaml
 
 from gateway.cli.exit_codes import ExitCode
-from gateway.cli.manifests.members import kinds_by_name, members_by_name
+from gateway.kinds.manifests import MANIFEST_KINDS
 from tests.behaviour.cli.conftest import ROOT, Terminal
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add, template
+from tests.unit.cli.manifests.reading import VARIABLE, example_of
 
 EXAMPLE = ROOT / "examples" / "platform"
 _TEXT = {"kind": "template", "text": "x", "mimeType": "text/plain"}
@@ -29,12 +30,7 @@ async def _acme(gateway: RunningGateway, slug: str = "acme") -> None:
 
 def _examples() -> Sequence[Mapping[str, object]]:
     """A manifest of every kind, with the members of its example."""
-    found: list[Mapping[str, object]] = []
-    for name, kind in kinds_by_name().items():
-        renamed = {one.name: written for written, one in members_by_name(kind).items()}
-        members = {renamed.get(each, each): value for each, value in kind.example.items()}
-        found.append({"apiVersion": "gateway/v1", "kind": name, **members})
-    return found
+    return [example_of(name) for name in MANIFEST_KINDS]
 
 
 def _write(path: Path, manifests: Sequence[Mapping[str, object]]) -> Path:
@@ -51,10 +47,11 @@ async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGat
     """Ours: an object of every kind is applied, exported, applied again without an entry, and diffed: empty (CFG-1)."""
     await _acme(gateway)
     declared = _write(tmp_path / "all.json", _examples())
-    different = await terminal.run("diff", "-f", str(declared))
+    secrets = {VARIABLE: "secret-of-the-examples"}
+    different = await terminal.run("diff", "-f", str(declared), **secrets)
     assert different.code == ExitCode.DIFFERENT
     assert "+ profile readers" in different.out
-    await terminal.do("apply", "-f", str(declared), "--yes", "--secrets", str(tmp_path / "new.json"))
+    await terminal.do("apply", "-f", str(declared), "--yes", "--secrets", str(tmp_path / "new.json"), **secrets)
     before = await _trail(gateway)
 
     exported = (await terminal.do("export")).out
@@ -65,11 +62,12 @@ async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGat
     assert "0 to" not in again.out
     report: Any = equal.value
     assert [one["outcome"] for one in report["tenants"]] == ["equal"]
-    assert (await terminal.do("diff", "-f", str(declared))).code == 0
+    assert (await terminal.do("diff", "-f", str(declared), **secrets)).code == 0
+    assert secrets[VARIABLE] not in exported + different.out + again.out
     assert (await terminal.do("export")).out == exported
     for word in ("prf_", "version:", "created_at", "status", "id:"):
         assert word not in exported
-    for name, kind in kinds_by_name().items():
+    for name, kind in MANIFEST_KINDS.items():
         assert f"kind: {name}\n" in exported, kind
 
 
@@ -141,6 +139,10 @@ async def test_tenants_are_applied_one_after_another(terminal: Terminal, gateway
     assert "tenant ghost" in stopped.err
     assert "not tried: acme, other" in stopped.err
     assert (await gateway.admin.get("/tenants/acme/profiles/a")).status_code == 404
+
+    planned = await terminal.run("plan", "-f", "platform", "-o", "p", GATEWAY_TENANT="")
+    assert planned.code == ExitCode.NOT_FOUND
+    assert not (terminal.folder / "p").exists()
 
     some = await terminal.run("apply", "-f", "platform", "--yes", "--continue", "--json", GATEWAY_TENANT="")
     report: Any = some.value

@@ -3,12 +3,32 @@
 from pathlib import Path
 
 from gateway.cli.failures import Failure, describe_fault
+from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.manifests.documents import DocumentReader
 from gateway.cli.manifests.files import FileReader
 from gateway.cli.manifests.manifest import Manifest, ManifestReader
+from gateway.cli.manifests.members import map_secrets, members_by_name
 from gateway.cli.manifests.places import ManifestFaults
+from gateway.kinds.manifests import MANIFEST_KINDS, key_of, name_in_manifests
 
 PROFILE = "apiVersion: gateway/v1\nkind: profile\nname: {name}\n"
+
+
+VARIABLE = "SECRET_OF_EXAMPLES"
+"""The variable of all secrets of examples."""
+
+
+def example_of(name: str) -> JsonObject:
+    """The manifest of the example of a kind, whose secrets are references to a variable."""
+    kind = MANIFEST_KINDS[name]
+    key = key_of(kind)
+    members: JsonObject = {name_in_manifests(each): value for each, value in kind.example.items() if each != key}
+    return {
+        "apiVersion": "gateway/v1",
+        "kind": name,
+        **({} if key is None else {key: kind.example[key]}),
+        **map_secrets(members_by_name(kind), members, lambda _, __: {"env": VARIABLE}),
+    }
 
 
 def read(*specs: object, tenant: str | None = "acme", leaves_folder: bool = False) -> list[Manifest]:

@@ -7,10 +7,11 @@ import pytest
 
 from gateway.cli.failures import Failure
 from gateway.cli.manifests.limits import MAX_SHOWN_FAULTS
-from gateway.cli.manifests.members import key_of, kinds_by_name, members_by_name
+from gateway.cli.manifests.members import members_by_name
 from gateway.kinds.kind import Kind
+from gateway.kinds.manifests import MANIFEST_KINDS, key_of
 from gateway.kinds.selections import PROFILE as PROFILES
-from tests.unit.cli.manifests.reading import PROFILE, faults_of, read, write
+from tests.unit.cli.manifests.reading import PROFILE, example_of, faults_of, read, write
 
 
 def test_folders_are_read_recursively_and_in_order(tmp_path: Path) -> None:
@@ -36,20 +37,18 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
     assert len(read(tmp_path, tmp_path / "a.yaml")) == 1
 
 
-@pytest.mark.parametrize("name", list(kinds_by_name()))
+@pytest.mark.parametrize("name", list(MANIFEST_KINDS))
 def test_the_example_of_every_kind_is_a_manifest(tmp_path: Path, name: str) -> None:
     """Ours: members have the names of REST, but a member `kind` is `type` (CFG-1)."""
-    kind = kinds_by_name()[name]
-    example = dict(kind.example)
+    kind = MANIFEST_KINDS[name]
     key = key_of(kind)
-    members = {each: value for each, value in example.items() if each != key}
-    written = {("type" if each == "kind" else each): value for each, value in example.items()}
     path = tmp_path / "one.json"
-    path.write_text(json.dumps({"apiVersion": "gateway/v1", "kind": name, **written}))
+    path.write_text(json.dumps(example_of(name)))
 
     [found] = read(path)
 
-    assert (found.kind, found.key, found.members) == (kind, example.get(key or ""), members)
+    assert (found.kind, found.key) == (kind, kind.example.get(key or ""))
+    assert found.members.keys() == kind.example.keys() - {key}
     assert (key is None) is not isinstance(kind, Kind)
 
 
