@@ -67,7 +67,8 @@ async def entries_of(gateway: RunningGateway, slug: str = "acme") -> Sequence[Ma
     """The entries of changes, oldest first, without those of the tenant's creation."""
     answer = await gateway.admin.get(f"/tenants/{slug}/audit", params={"kind": "change", "limit": 200})
     found: list[Manifest] = answer.json()["items"]
-    return [one for one in found[::-1] if not one["action"].startswith(("tenant.", "resource_template."))]
+    own = [one for one in found[::-1] if not one["action"].startswith("tenant.")]
+    return [one for one in own if one["target"] != "note://{id}"]  # the template that examples refer to
 
 
 def actions(result: Manifest) -> Mapping[str, str]:

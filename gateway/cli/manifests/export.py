@@ -26,9 +26,10 @@ from gateway.cli.manifests.options import output_option
 from gateway.cli.manifests.yaml_writer import write_yaml
 from gateway.domain.members.markers import Setter, Shape
 from gateway.domain.tenancy.grants import ClientKind
+from gateway.domain.tools import PrimitiveOrigin
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_of
-from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable
+from gateway.kinds.members import STATUS, Member, element_of, is_declared
 
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 _NO_NAME = re.compile(r"[^A-Z0-9]+")
@@ -102,13 +103,13 @@ def _manifests(context: AdminContext, kind: Declared) -> Iterator[JsonObject]:
     key = key_of(kind) or ""
     for one in sorted(items, key=lambda item: text_at(item, key)):
         is_dynamic = text_at(one, STATUS, KIND) == ClientKind.DYNAMIC
-        if text_at(one, key) != built_in and not is_dynamic and not _is_foreign(kind, one):
+        if text_at(one, key) != built_in and not is_dynamic and not _is_foreign(one):
             yield _manifest(kind, one)
 
 
-def _is_foreign(kind: Kind[Any], shown: JsonObject) -> bool:
-    """True for an object of another origin, such as an imported tool, which no manifest describes."""
-    return any(shown.get(one.name) is None for one in settable(kind.of) if Shape.OWN in one.marks)
+def _is_foreign(shown: JsonObject) -> bool:
+    """True for a primitive of another origin, such as an imported tool, which no manifest describes."""
+    return text_at(shown, STATUS, "origin") not in {"", PrimitiveOrigin.CUSTOM}
 
 
 def _manifest(kind: Declared, shown: JsonObject) -> JsonObject:
