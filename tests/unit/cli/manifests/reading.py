@@ -10,12 +10,22 @@ from gateway.cli.manifests.manifest import Manifest, ManifestReader
 from gateway.cli.manifests.members import map_secrets, members_by_name
 from gateway.cli.manifests.places import ManifestFaults
 from gateway.kinds.manifests import MANIFEST_KINDS, key_of, name_in_manifests
+from gateway.kinds.singleton import Singleton
 
 PROFILE = "apiVersion: gateway/v1\nkind: profile\nname: {name}\n"
 
 
 VARIABLE = "SECRET_OF_EXAMPLES"
 """The variable of all secrets of examples."""
+
+
+def key_of_example(name: str) -> object:
+    """The key of the example of a kind, which may be a part of its definition; None for a singleton."""
+    kind = MANIFEST_KINDS[name]
+    key = key_of(kind)
+    if key is None or isinstance(kind, Singleton):
+        return None
+    return kind.example.get(key) or kind.key_sent(kind.example)
 
 
 def example_of(name: str) -> JsonObject:
@@ -26,7 +36,7 @@ def example_of(name: str) -> JsonObject:
     return {
         "apiVersion": "gateway/v1",
         "kind": name,
-        **({} if key is None else {key: kind.example[key]}),
+        **({} if key is None else {key: key_of_example(name)}),
         **map_secrets(members_by_name(kind), members, lambda _, __: {"env": VARIABLE}),
     }
 

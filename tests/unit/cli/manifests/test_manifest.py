@@ -11,7 +11,7 @@ from gateway.cli.manifests.members import members_by_name
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import MANIFEST_KINDS, key_of
 from gateway.kinds.selections import PROFILE as PROFILES
-from tests.unit.cli.manifests.reading import PROFILE, example_of, faults_of, read, write
+from tests.unit.cli.manifests.reading import PROFILE, example_of, faults_of, key_of_example, read, write
 
 
 def test_folders_are_read_recursively_and_in_order(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_example_of_every_kind_is_a_manifest(tmp_path: Path, name: str) -> N
 
     [found] = read(path)
 
-    assert (found.kind, found.key) == (kind, kind.example.get(key or ""))
+    assert (found.kind, found.key) == (kind, key_of_example(name))
     assert found.members.keys() == kind.example.keys() - {key}
     assert (key is None) is not isinstance(kind, Kind)
 
