@@ -21,4 +21,5 @@ CLIENT = Kind(
     generates="The client's secret; it is returned only once. Null for a client without one.",
     has_secret=lambda one: one.confidential,
     rotation="The previous one is refused at once.",
+    is_protected=True,
 )

@@ -48,7 +48,7 @@ async def test_an_application_reaches_one_tenant(acme: RunningGateway) -> None:
     webhook = {"kind": "webhook", "name": "cms", "members": {"id": other}}
     for one in ({"kind": "profile", "name": other}, webhook):
         assert (await _as(acme, key, {"objects": [one]})).status_code in {400, 404}
-    wanted = {"objects": [profile("only")], "set": "platform", "prune": True, "max_deletions": 100}
+    wanted = {"objects": [profile("only")], "set": "platform", "prune": True, "prune_protected": True}
     assert (await _as(acme, key, wanted)).status_code == 200
     assert await _rows(acme, "globex") == before
 

@@ -26,6 +26,7 @@ class ValueChangeShown(CopiedModel):
     pointer: Annotated[str, Field(description="JSON Pointer (RFC 6901) into the object.")]
     before: Annotated[Any, Field(description="The value before; null if it was absent.")]
     after: Annotated[Any, Field(description="The value afterwards; null if it is absent.")]
+    is_secret: Annotated[bool, Field(description="True if the values differ in parts that no response shows.")]
 
 
 class AppliedObjectShown(CopiedModel):

@@ -11,6 +11,7 @@ import orjson
 from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN
 from gateway.domain.json_access import point
 from gateway.domain.json_text import decode_json
+from gateway.domain.members.markers import Veil
 from gateway.kinds.members import Member
 
 _DOMAIN = b"manifest\0"
@@ -18,17 +19,19 @@ _DOMAIN = b"manifest\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueChange:
-    """One changed value, by JSON Pointer; null for an absent one."""
+    """One changed value, by JSON Pointer; null for an absent one, and for a value that is not shown."""
 
     pointer: str
     before: object = None
     after: object = None
+    is_secret: bool = False
+    """True if the values differ in parts that no response shows."""
 
 
 def find_changes(before: Any | None, after: Any | None, members: Sequence[Member]) -> Sequence[ValueChange]:
-    """The changed values of these members; one side may be absent."""
-    old, new = _describe(before, members), _describe(after, members)
-    found = list(_differences(old, new, ()))
+    """The changed values of these members, as responses show them; one side may be absent."""
+    old, new = _show(before, members), _show(after, members)
+    found = [*_differences(old, new, ()), *_hidden(before, after, members)]
     if len(found) <= MAX_CHANGES_SHOWN:
         return found
     return [
@@ -43,6 +46,25 @@ def digest_of(one: Any, members: Sequence[Member], *, key: bytes) -> bytes:
     given = [each for each in members if getattr(one, each.name) != each.default]
     text = orjson.dumps(_describe(one, given), option=orjson.OPT_SORT_KEYS)
     return hmac.digest(key, _DOMAIN + text, "sha256")
+
+
+def _show(one: Any | None, members: Sequence[Member]) -> Mapping[str, Any]:
+    """The values of members without their secret parts."""
+    veils = {each.name: veil for each in members if (veil := each.mark(Veil)) is not None}
+    shown = {} if one is None else {name: veil.show(getattr(one, name)) for name, veil in veils.items()}
+    plain = _describe(one, [each for each in members if each.name not in veils])
+    return {**plain, **{name: _plain(value) for name, value in shown.items()}}  # guard: manifest-veiled
+
+
+def _hidden(before: Any | None, after: Any | None, members: Sequence[Member]) -> Iterator[ValueChange]:
+    """The members that differ only in what responses do not show."""
+    for each in members:
+        veil = each.mark(Veil)
+        if veil is None or before is None or after is None:
+            continue
+        sides = getattr(before, each.name), getattr(after, each.name)
+        if sides[0] != sides[1] and veil.show(sides[0]) == veil.show(sides[1]):
+            yield ValueChange(pointer=point(each.name), is_secret=True)
 
 
 def _describe(one: Any | None, members: Sequence[Member]) -> Mapping[str, Any]:

@@ -80,7 +80,7 @@ class CollectionTarget:
             Conflict: several objects have the name.
         """
         found = await self.collection.rows.named(tenant, db, name, limit=2)
-        if len(found) > 1:
+        if len(found) > 1:  # guard: manifest-one-of-a-name
             words = f"several {self.kind.plural_words} have the name {name}"
             raise Conflict(f"{words}, and a manifest names one; rename or delete the others")
         return next(iter(found), None)

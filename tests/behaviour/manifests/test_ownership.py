@@ -159,3 +159,24 @@ async def _drift_count(gateway: RunningGateway) -> float:
         lines = (await gateway.http.get("/metrics", headers=gateway.admin.headers)).text.splitlines()
     found = [line for line in lines if line.startswith("gateway_configuration_drift_total{")]
     return sum(float(line.rpartition(" ")[2]) for line in found)
+
+
+async def test_a_client_is_matched_by_its_only_name(acme: RunningGateway) -> None:
+    """Ours: an object whose name need not be unique is matched by it; two of the name are refused (CFG-3)."""
+    members = {"redirect_uris": ["https://reports.example/callback"], "confidential": True}
+    wanted = [profile("a"), {"kind": "client", "name": "Reports", "members": members}]
+    [_, made] = (await apply(acme, wanted, set="platform"))["objects"]
+    assert (made["action"], made["name"], made["secret"] is None) == ("create", "Reports", False)
+    assert actions(await apply(acme, wanted, set="platform")) == {"a": "none", "Reports": "none"}
+    other = {**members, "redirect_uris": ["https://other.example/callback"]}
+    changed = [wanted[0], {**wanted[1], "members": other}]
+    [_, done] = (await apply(acme, changed, set="platform"))["objects"]
+    assert (done["action"], done["id"], done["secret"]) == ("update", made["id"], None)
+    refused = await send(acme, wanted[:1], set="platform", prune=True)
+    assert _reasons(refused) == ["would remove the client Reports"]
+    second = (await acme.admin.post(f"{ROOT}/clients", json={"name": "Reports", **members})).json()["id"]
+    refused = await send(acme, changed, set="platform")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (409, "/objects/1")
+    await acme.admin.delete(f"{ROOT}/clients/{second}")
+    done = await apply(acme, wanted[:1], set="platform", prune=True, prune_protected=True)
+    assert actions(done) == {"a": "none", "Reports": "delete"}

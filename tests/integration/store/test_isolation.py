@@ -195,6 +195,7 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
         "load": lambda t, db, v: rows.load(t, db),
         "count": lambda t, db, v: rows.count(t, db),
         "names_with": lambda t, db, v: rows.names_with(t, db, column, _value(of(v), column)),
+        "named": lambda t, db, v: rows.named(t, db, of(v).name, limit=2),
         "save": lambda t, db, v: rows.save(t, db, of(v)),
         "write": lambda t, db, v: rows.write(t, db, of(v)),
         "remove": lambda t, db, v: rows.remove(t, db, of(v).id),
@@ -209,6 +210,7 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
 def _not_of(rows: Rows[Any]) -> set[str]:
     """The queries of the engine that a kind does not have: of a status, or without its secret."""
     without_status = set[str]() if rows.stores_status else {"note", "write"}
+    without_status |= set[str]() if "name" in rows.table.c else {"named"}
     return without_status | ({"insert"} if isinstance(rows, SealedRows) else set[str]())
 
 
