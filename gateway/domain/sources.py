@@ -10,7 +10,7 @@ from typing import Annotated
 from gateway.domain.http.plans import Location, RequestPlan
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.members.formats import METHOD, PREFIX
-from gateway.domain.members.markers import About, Bounds, Form, Length, Shape
+from gateway.domain.members.markers import About, Bounds, Form, Length, Shape, StoredAs
 from gateway.domain.members.values import Url
 from gateway.domain.overrides import OverrideReport
 from gateway.domain.tenancy.policy import Safety
@@ -278,7 +278,7 @@ class SourceStatus:
 class Source:
     """One document of a tenant, and its active version."""
 
-    tenant: TenantId
+    tenant: Annotated[TenantId, StoredAs("tenant_id")]
     id: SourceId
     name: str
     title: str
@@ -337,7 +337,7 @@ class Source:
         About("Seconds between scheduled refreshes from the URL, varied by up to 10 %; null: no schedule."),
         Shape.DURATION,
     ] = None
-    schemes: tuple[str, ...]
+    schemes: tuple[str, ...] = ()
     """Names of the security schemes with a stored credential; the credentials are not part of this value."""
     active_version: int
     version: int

@@ -18,6 +18,7 @@ from gateway.kinds.members import (
     alternatives,
     element_of,
     entries_of,
+    is_declared,
     members_of,
     status_of,
     without_none,
@@ -143,7 +144,9 @@ class RowMapper(Generic[T]):
             return value.value
         if value is None and self._is_never_null(column):
             return ""
-        return list(cast("tuple[object, ...]", value)) if isinstance(self.table.c[column].type, ARRAY) else value
+        if isinstance(self.table.c[column].type, ARRAY):
+            return list(cast("tuple[object, ...]", value))
+        return msgspec.to_builtins(value) if isinstance(value, tuple) else value
 
     def _reader(self, one: Member) -> _Read:
         if one.is_nullable and self._is_never_null(one.column):
@@ -157,6 +160,8 @@ class RowMapper(Generic[T]):
 
 def _reader(hint: Any) -> _Read:
     """Return a function that converts the value of a column to a member of this type."""
+    if is_declared(hint):
+        return lambda value: msgspec.convert(value, hint)
     element = element_of(hint)
     if element is not None:
         convert = _reader(element)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, Table, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.dialects.postgresql import aggregate_order_by
@@ -11,15 +10,17 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.queries import QueriedSource
-from gateway.domain.sources import Exposure, FilledParameter, OperationRule, Source
-from gateway.domain.updates.source_versions import RefreshPolicy, RefreshStatus
+from gateway.domain.sources import Exposure, Source
+from gateway.domain.updates.source_versions import RefreshStatus
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.kinds.row_mapper import RowMapper
 from gateway.store.pagination import select_page
 from gateway.store.sources.refreshes import REFRESH_JOB_PREFIX, read_sighting
 from gateway.store.sources.tables import source_proposals, source_refreshes
 from gateway.store.tables import due_work, secrets, sources
 
+_MAPPER = RowMapper(Source, sources)
 _REFRESH_PREFIX = "look_"
 _QUERIED = (
     select(sources.c.id, sources.c.name, sources.c.active_version)
@@ -124,56 +125,9 @@ def _schemes() -> ColumnElement[list[str]]:
 
 
 def _row_values(source: Source) -> dict[str, object]:
-    return {
-        "name": source.name,
-        "title": source.title,
-        "base_url": source.base_url,
-        "prefix": source.prefix,
-        "expose": source.expose.value,
-        "url": source.url,
-        "active_version": source.active_version,
-        "updated_at": source.updated_at,
-        "include": _rule_values(source.include),
-        "exclude": _rule_values(source.exclude),
-        "output_schemas": source.output_schemas,
-        "refresh_policy": source.refresh_policy.value,
-        "refresh_interval_s": source.refresh_interval_s,
-        "parameters": msgspec.to_builtins(source.parameters),
-        "timeout_s": source.timeout_s,
-    }
-
-
-def _rule_values(rules: Sequence[OperationRule]) -> Sequence[object]:
-    return [msgspec.to_builtins(rule) for rule in rules]
-
-
-def _rules(stored: object) -> tuple[OperationRule, ...]:
-    return msgspec.convert(stored, tuple[OperationRule, ...])
+    return {**_MAPPER.settable_values(source), "updated_at": source.updated_at}
 
 
 def _source(row: RowMapping) -> Source:
-    return Source(
-        tenant=TenantId(row["tenant_id"]),
-        id=SourceId(row["id"]),
-        name=row["name"],
-        title=row["title"],
-        base_url=row["base_url"],
-        prefix=row["prefix"],
-        expose=Exposure(row["expose"]),
-        url=row["url"],
-        schemes=tuple(row["schemes"] or ()),
-        active_version=row["active_version"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        include=_rules(row["include"]),
-        exclude=_rules(row["exclude"]),
-        output_schemas=row["output_schemas"],
-        refresh_policy=RefreshPolicy(row["refresh_policy"]),
-        refresh_interval_s=row["refresh_interval_s"],
-        parameters=msgspec.convert(row["parameters"], tuple[FilledParameter, ...]),
-        timeout_s=row["timeout_s"],
-        refresh=RefreshStatus(
-            seen=read_sighting(row, _REFRESH_PREFIX), next_at=row["due_at"], proposal=row["proposal"]
-        ),
-    )
+    refresh = RefreshStatus(seen=read_sighting(row, _REFRESH_PREFIX), next_at=row["due_at"], proposal=row["proposal"])
+    return replace(_MAPPER.read(row), schemes=tuple(row["schemes"] or ()), refresh=refresh)
