@@ -892,6 +892,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_a_cursor_of_one_tenant_opens_no_list_of_another",
         ),
         "egress-operator-only": (swap("writers=OPERATOR, ", ""), "test_tenants_are_the_operators"),
+        "tenants-of-the-operator": (SKIP, "test_tenants_are_the_operators"),
     },
     "tests/attacks/test_argument_budget.py": {
         "explain-copies": (ALWAYS, "test_refusing_takes_little_memory_whatever_the_schema"),

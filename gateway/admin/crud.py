@@ -127,7 +127,7 @@ def _is_plain(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noun(Generic[T]):
-    """One noun of the admin API; `key` is the path parameter of an object and the name of the matching attribute."""
+    """One noun of the admin API; `key` is the path parameter of an object."""
 
     singular: str
     """The noun in the names of operations, such as `key` in `get_key`."""
@@ -140,6 +140,8 @@ class Noun(Generic[T]):
     tag: Callable[[T], str] = tag_of
     find: Callable[[TenantId, CatalogContext, str], Awaitable[T]] | None = None
     """Reads the one object of a list whose query gives the key; None if the list has no such filter."""
+    attribute: str = ""
+    """The attribute that has the value of `key`, if it has another name."""
 
     @property
     def item(self) -> str:
@@ -153,10 +155,10 @@ class Noun(Generic[T]):
 
     def to_created(self, call: AnyRequest, new: T, response: AdminResponse) -> AdminResponse:
         """Convert the response with a new object to 201 with its location."""
-        key: str = getattr(new, self.key)
+        key: str = getattr(new, self.attribute or self.key)
         if not _is_plain(key):
             key = getattr(new, "id")  # noqa: B009  # every object with a name has an id
-        path = self.path.replace("{t}", quote(call.path["t"]))
+        path = self.path.replace("{t}", quote(call.path.get("t", "")))
         return replace(response, status=201, location=f"{path}/{quote(key)}")
 
     def list_route(

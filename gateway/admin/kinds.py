@@ -44,7 +44,7 @@ class KindEndpoints(Generic[T]):
     def noun(self) -> Noun[Any]:
         """The paths and the response of the kind."""
         kind = self.collection.kind
-        path = f"/tenants/{{t}}/{kind.plural}"
+        path = f"/{kind.plural}" if kind.is_operators else f"/tenants/{{t}}/{kind.plural}"
         return Noun(
             singular=kind.name,
             path=path,
@@ -53,12 +53,13 @@ class KindEndpoints(Generic[T]):
             show=self._show,
             tag=self.collection.tag,
             find=self.collection.get if kind.query_key in kind.filters else None,
+            attribute=kind.keyed if kind.is_operators else "",
         )
 
     @property
     def _creates_by_put(self) -> bool:
-        """True unless paths have ids, which the gateway chooses."""
-        return self.collection.kind.address != "id"
+        """True unless paths have ids, which the gateway chooses, or the tenant, which only a creation makes."""
+        return self.collection.kind.address == "name"
 
     def routes(self) -> Sequence[Route]:
         """Build the endpoints of all verbs."""
@@ -72,7 +73,14 @@ class KindEndpoints(Generic[T]):
             facts={name: each.value for name, each in kind.filters.items()},
         )
         return [
-            noun.list_route(f"List the tenant's {plural}.", self.collection.page, rules, models.query, models.page),
+            noun.list_route(
+                f"List the {plural}." if kind.is_operators else f"List the tenant's {plural}.",
+                self.collection.page,
+                rules,
+                models.query,
+                models.page,
+                scopes=kind.writers,
+            ),
             endpoint(
                 "POST",
                 noun.path,
@@ -93,7 +101,14 @@ class KindEndpoints(Generic[T]):
         collection = self.collection
         refusals = {409, 422} if collection.check or collection.prepare else {409}
         work = WorkKind.CHECK if collection.is_heavy else WorkKind.LIGHT
-        return AllOptions(called=called, summary=summary, has_tag=True, problems=refusals | problems, work=work)
+        return AllOptions(
+            called=called,
+            summary=summary,
+            has_tag=True,
+            problems=refusals | problems,
+            work=work,
+            scopes=collection.kind.writers,
+        )
 
     def _changes(self, path: str, suffix: str, *, creates: bool) -> Sequence[Route]:
         """Build PUT, PATCH, if a member can be changed, and DELETE of the object that a path or a query addresses."""
@@ -120,7 +135,11 @@ class KindEndpoints(Generic[T]):
             options = self._options(f"update_{kind.name}{suffix}", f"Change a {words}; absent fields keep their value.")
             routes.append(endpoint("PATCH", path, self.change, models.change, query, {200: models.shown}, **options))
         options = AllOptions(
-            called=f"delete_{kind.name}{suffix}", summary=f"Delete a {words}.", has_tag=True, problems={409}
+            called=f"delete_{kind.name}{suffix}",
+            summary=f"Delete a {words}.",
+            has_tag=True,
+            problems={409},
+            scopes=kind.writers,
         )
         return [*routes, endpoint("DELETE", path, self._delete, NoBody, query, {204: None}, **options)]
 
@@ -131,7 +150,7 @@ class KindEndpoints(Generic[T]):
             return []
         summary = f"Rotate the secret of a {kind.words}; only this response has it. {kind.rotation}"
         problems = frozenset[int]() if kind.has_secret is None else frozenset({409})
-        options = AllOptions(called=f"rotate_{kind.name}", summary=summary, has_tag=True, problems=problems)
+        options = self._options("rotate", summary, problems)
         responses = {200: self.models.minted}
         return [endpoint("POST", f"{noun.item}/rotate", self._rotate, NoBody, NoQuery, responses, **options)]
 

@@ -18,7 +18,6 @@ from gateway.domain.tenancy.grants import Consent, Grant
 from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.own_primitives import definition_texts
-from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery
 from gateway.web.models import PageQuery
 
@@ -103,7 +102,6 @@ def _contains(searched: str, texts: Iterable[str | None]) -> bool:
     return any(form in folded for text in texts if text for folded in (text.casefold(),) for form in forms)
 
 
-TENANTS: ListRules[Tenant] = ListRules(name="tenants", keyed="slug", texts=lambda one: (one.slug, one.name))
 KEYS: ListRules[Key] = ListRules(
     name="keys",
     keyed="id",

@@ -53,8 +53,6 @@ Versioned = (
 def tag_of(thing: Versioned | Tool) -> str:
     """The version of an object as an opaque tag. It contains the object's id, if any, so a recreated object differs."""
     match thing:
-        case Tenant():
-            return f"{thing.id}.{thing.revision}"
         case Tool():
             content = b"\0".join((thing.definition, thing.plan, thing.safety.encode(), thing.source_name.encode()))
             return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"

@@ -1,27 +1,19 @@
-"""Tenants: created, read, renamed and removed by operators."""
+"""Creation of tenants, and the lookup of existing and deleted ones."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 
-import structlog
-
-from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change, record
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, record
 from gateway.domain.audit import AnchorKind
-from gateway.domain.events import TenantRemoved
-from gateway.domain.identifiers import TenantId, new_tenant_id
-from gateway.domain.order import KEYED, Order
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.tenants import SLUG, DeletedTenant, Tenant
 from gateway.errors import Conflict, NameConflict, NameTaken, NotFound
+from gateway.kinds.identity import TENANT
 from gateway.store import tenants
 from gateway.store.audit import anchors, deleted_tenants
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
-from gateway.store.audit.hash_chain import CREATION, DELETION
-from gateway.store.engine import Db
+from gateway.store.audit.hash_chain import CREATION
 from gateway.store.kinds.singletons import POLICY
-
-log = structlog.get_logger(__name__)
+from gateway.store.kinds.tenants import TENANTS
 
 _MAX_NAMED = 10
 
@@ -32,11 +24,11 @@ async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Au
     Raises:
         NameTaken: another tenant has the slug.
     """
-    tenant = Tenant(id=new_tenant_id(), slug=slug, name=name, revision=1, created_at=datetime.now(UTC))
+    tenant = TENANT.make(slug, {"name": name})
     entry = CatalogChange(action=CREATION, target=slug, after=tenant)
     try:
         async with catalog.store.transaction(tenant.id) as db:
-            await tenants.insert(tenant, db)
+            await TENANTS.insert(tenant.id, db, tenant)
             await POLICY.save(tenant.id, db, catalog.options.tenant_policy)  # guard: new-tenants-protected
             anchor_key = catalog.sealer.derive(ANCHOR_PURPOSE)
             await anchors.insert(tenant.id, db, key=anchor_key, kind=AnchorKind.CREATED)
@@ -117,54 +109,7 @@ async def get_tenant(tenant: TenantId, catalog: CatalogContext) -> Tenant:
         NotFound: there is no such tenant.
     """
     async with catalog.store.transaction(tenant) as db:
-        return await _get(tenant, db)
-
-
-async def page_tenants(
-    catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
-) -> Sequence[Tenant]:
-    """One page of all tenants, for operators, by default sorted by slug."""
-    async with catalog.store.lookup() as db:
-        return await tenants.page(db, after=after, limit=limit, order=order)
-
-
-async def rename_tenant(
-    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
-) -> Tenant:
-    """Change the display name of the tenant; its slug does not change.
-
-    Raises:
-        NotFound: the tenant does not exist.
-        PreconditionFailed: the current version matches no expected tag.
-    """
-    entry = CatalogChange(action="tenant.rename", target=tenant)
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await _get(tenant, db)
-        check_version(replace(current, revision=current.revision - 1), expected)
-        entry.target, entry.before, entry.after = current.slug, current, replace(current, name=name)
-        await tenants.rename(tenant, db, name)
-    return replace(current, name=name)
-
-
-async def remove_tenant(tenant: TenantId, catalog: CatalogContext, *, by: Author, expected: Expected = None) -> None:
-    """Remove the tenant with everything it owns except its audit trail.
-
-    Raises:
-        NotFound: the tenant does not exist.
-        PreconditionFailed: the current version matches no expected tag.
-    """
-    entry = CatalogChange(action=DELETION, target=tenant)
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await _get(tenant, db)
-        check_version(replace(current, revision=current.revision - 1), expected)
-        entry.target, entry.before = current.slug, current
-        await tenants.remove(tenant, db)
-    log.info("tenant_removed", tenant=tenant, slug=current.slug, principal=by.caller.name)
-    await announce(catalog, TenantRemoved(tenant=tenant))
-
-
-async def _get(tenant: TenantId, db: Db) -> Tenant:
-    found = await tenants.get(tenant, db)
+        found = await TENANTS.get(tenant, db, tenant)
     if found is None:
         raise NotFound("no such tenant")
     return found

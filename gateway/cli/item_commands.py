@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import click
 
-from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
+from gateway.cli.client.admin_api import path_of
+from gateway.cli.client.admin_context import AdminContext, confirm, with_admin, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import yes_option
@@ -23,6 +24,8 @@ class Naming:
 
     metavar: str
     find: Callable[[AdminContext, str], str] = _as_given
+    is_operators: bool = False
+    """True if the items belong to no tenant."""
 
 
 BY_NAME, BY_ID = Naming(metavar="NAME"), Naming(metavar="ID")
@@ -73,9 +76,10 @@ def add_delete(
     @group.command(verb, help=about)
     @click.argument("name", metavar=naming.metavar)
     @yes_option
-    @with_tenant
+    @(with_admin if naming.is_operators else with_tenant)
     def delete_item(context: AdminContext, name: str, yes: bool) -> None:
-        place = context.tenant_path(noun, naming.find(context, name))
+        item = naming.find(context, name)
+        place = path_of(noun, item) if naming.is_operators else context.tenant_path(noun, item)
         confirm(f"{verb.capitalize()} {group.name} {name}{loss}?", is_sure=yes)
         context.admin.send("DELETE", place)
         context.show({result: name}, lambda: f"{result} {name}")

@@ -1,7 +1,27 @@
-"""The kinds of principals: clients of a tenant's authorization server."""
+"""Tenants, and the kinds of principals within them."""
 
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.domain.tenancy.tenants import Tenant, TenantStatus
 from gateway.kinds.kind import Kind, Limit, ListFilter
+
+TENANT = Kind(
+    of=Tenant,
+    stem="Tenant",
+    name="tenant",
+    plural="tenants",
+    id_prefix="ten",
+    about="an isolated customer, which owns all other objects",
+    limit=None,
+    keyed="slug",
+    address="t",
+    sorts=("slug", "name", "created_at"),
+    example={"slug": "acme", "name": "Acme Ltd"},
+    texts=lambda one: (one.slug, one.name),
+    status=TenantStatus,
+    writers=frozenset(),  # guard: tenants-of-the-operator
+    is_operators=True,
+    actions={"update": "tenant.rename"},
+)
 
 CLIENT = Kind(
     of=OAuthClient,

@@ -1,10 +1,10 @@
-"""All declared kinds."""
+"""All declared kinds: those of a tenant's objects, and those of the operator."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from gateway.kinds.deliveries import SINK, WEBHOOK, WEBHOOK_ENDPOINT
-from gateway.kinds.identity import CLIENT
+from gateway.kinds.identity import CLIENT, TENANT
 from gateway.kinds.kind import Kind
 from gateway.kinds.primitives import PROMPT, RESOURCE, TEMPLATE, TOOL
 from gateway.kinds.selections import GUARDRAIL, PROFILE
@@ -25,3 +25,5 @@ KINDS: Sequence[Kind[Any]] = (
     CLIENT,
     LIVE_SOURCE,
 )
+OPERATORS_KINDS: Sequence[Kind[Any]] = (TENANT,)
+"""The kinds whose objects belong to no tenant."""

@@ -83,7 +83,7 @@ class Kind(Generic[T]):
     which may be the id.
     """
     address: str = "name"
-    """The parameter of the paths of objects: `name`, for which an id is accepted too, or `id`."""
+    """The parameter of the paths of objects: `name`, for which an id is accepted too, or `id`; `t` for the tenant."""
     key_in: Sequence[str] = ()
     """The place of the key in the members that admins set, such as `("definition", "name")`, if it is a part of one."""
     key_parameter: str = ""
@@ -100,7 +100,12 @@ class Kind(Generic[T]):
     sorts: Sequence[str] = ("name", "created_at")
     status: type | None = None
     """The class of a status that is computed for each response; None if the objects have theirs, or none."""
-    scopes: frozenset[Scope] = frozenset({Scope.ADMIN})
+    writers: frozenset[Scope] = frozenset({Scope.ADMIN})
+    """The scopes of keys that may change objects; empty for the operator."""
+    is_operators: bool = False
+    """True if the objects are the operator's: no tenant is in their paths, and no limit applies. Only writers list
+    them, but keys of admins may show the one that they belong to.
+    """
     generates: str = ""
     """The description of the secret that the gateway generates, which only creation and rotation return."""
     has_secret: Callable[[T], bool] | None = None

@@ -3,18 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Integer, RowMapping, Text, bindparam, column, delete, func, select, update
-from sqlalchemy import insert as insert_into
+from sqlalchemy import ARRAY, ColumnElement, Integer, Text, bindparam, column, func, select, update
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.pagination import select_page
 from gateway.store.tables import tenants
 
-_COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)
 _FOUND = func.tenant_revisions(bindparam("wanted", type_=ARRAY(Text))).table_valued("id", "revision")
 _REVISIONS = select(_FOUND.c.id, _FOUND.c.revision)
 """Built once, because the revisions of all tenants in use are read every few seconds."""
@@ -22,12 +21,12 @@ _REVISIONS = select(_FOUND.c.id, _FOUND.c.revision)
 
 def _tenant_columns() -> dict[str, ColumnElement[Any]]:
     """Columns of the SQL function that lists tenants, with a collation, because a function's columns have none."""
-    typed = [column(each.name, each.type) for each in _COLUMNS]
+    typed = [column(each.name, each.type) for each in tenants.c]
     bounds = bindparam("slug", type_=Text), bindparam("after", type_=Text), bindparam("most", type_=Integer)
     found = func.list_tenants(*bounds).table_valued(*typed).c
     return {
         each.name: found[each.name].collate("C").label(each.name) if isinstance(each.type, Text) else found[each.name]
-        for each in _COLUMNS
+        for each in tenants.c
     }
 
 
@@ -36,30 +35,9 @@ _TENANTS = select(*_TENANT_COLUMNS.values())
 """Built once, because each admin request reads its tenant."""
 
 _IS_NAMED = tenants.c.id == bindparam("tenant")
-_TENANT = select(*_COLUMNS).where(_IS_NAMED)
 _REVISION = select(tenants.c.revision).where(_IS_NAMED)
 _ADVANCE = update(tenants).where(_IS_NAMED).values(revision=tenants.c.revision + 1).returning(tenants.c.revision)
 """Built once, because each change executes it."""
-
-
-async def insert(tenant: Tenant, db: Db) -> None:
-    """Add a tenant, in a transaction that is scoped to it.
-
-    Raises:
-        NameTaken: another tenant has the slug.
-    """
-    await db.execute(
-        insert_into(tenants).values(
-            id=tenant.id, slug=tenant.slug, name=tenant.name, revision=tenant.revision, created_at=tenant.created_at
-        )
-    )
-
-
-async def get(tenant: TenantId, db: Db) -> Tenant | None:
-    """The tenant, in a transaction that is scoped to it."""
-    found = await db.execute(_TENANT, {"tenant": tenant})
-    row = found.mappings().one_or_none()
-    return _tenant(row) if row else None
 
 
 async def find(db: Db, slug: str) -> Tenant | None:
@@ -74,24 +52,7 @@ async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -
         return await _list(db, None, after, limit)
     query = select_page(_TENANTS, _TENANT_COLUMNS, "slug", after=after, limit=limit, order=order)
     rows = await db.execute(query, {"slug": None, "after": None, "most": None})
-    return [_tenant(row) for row in rows.mappings()]
-
-
-async def rename(tenant: TenantId, db: Db, name: str) -> None:
-    """Change the display name of the tenant.
-
-    Raises:
-        NotFound: there is no such tenant.
-    """
-    changed = await db.execute(update(tenants).where(tenants.c.id == tenant).values(name=name).returning(tenants.c.id))
-    if changed.one_or_none() is None:
-        raise _missing()
-
-
-async def remove(tenant: TenantId, db: Db) -> bool:
-    """Delete the tenant with everything it owns except its audit entries; True if it existed."""
-    changed = await db.execute(delete(tenants).where(tenants.c.id == tenant).returning(tenants.c.id))
-    return changed.one_or_none() is not None
+    return [TENANTS.read(row) for row in rows.mappings()]
 
 
 async def advance(tenant: TenantId, db: Db) -> int:
@@ -106,7 +67,7 @@ async def advance(tenant: TenantId, db: Db) -> int:
     changed = await db.execute(_ADVANCE, {"tenant": tenant})
     advanced = changed.scalar_one_or_none()
     if advanced is None:
-        raise _missing()
+        raise NotFound("There is no such tenant.")
     return int(advanced)
 
 
@@ -132,18 +93,4 @@ async def revisions(db: Db, ids: Collection[TenantId]) -> Mapping[TenantId, int]
 
 async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list[Tenant]:
     rows = await db.execute(_TENANTS, {"slug": slug, "after": after, "most": limit})
-    return [_tenant(row) for row in rows.mappings()]
-
-
-def _tenant(row: RowMapping) -> Tenant:
-    return Tenant(
-        id=TenantId(row["id"]),
-        slug=row["slug"],
-        name=row["name"],
-        revision=row["revision"],
-        created_at=row["created_at"],
-    )
-
-
-def _missing() -> NotFound:
-    return NotFound("There is no such tenant.")
+    return [TENANTS.read(row) for row in rows.mappings()]

@@ -36,6 +36,7 @@ ISSUER: dict[str, Any] = {"url": f"{URL}/new", "rules": [{}], "enabled": False}
 SECRET = {"place": "bearer", "value": "planted", "origins": [URL]}
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants"): {"slug": "third"},
+    ("PUT", "/tenants/{t}"): {"slug": "a", "name": "Taken over"},
     ("PATCH", "/tenants/{t}"): {"name": "Taken over"},
     ("POST", "/tenants/{t}/keys"): {"name": "k", "scopes": ["admin"]},
     ("PATCH", "/tenants/{t}/keys/{id}"): {"name": "k"},
@@ -374,6 +375,7 @@ async def test_a_key_without_the_scope_may_nothing(two: Two) -> None:
     [
         ("GET", "/tenants"),
         ("POST", "/tenants"),
+        ("PUT", "/tenants/{t}"),
         ("PATCH", "/tenants/{t}"),
         ("DELETE", "/tenants/{t}"),
         ("PUT", "/tenants/{t}/egress"),

@@ -22,6 +22,7 @@ from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.audit_retention import CutBatch, cut_batch
 from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.kinds.singletons import RETENTION
+from gateway.catalog.kinds.tenants import TENANTS
 from gateway.cli.audit_verifier import ExportVerifier, Verified, verify_file
 from gateway.domain.audit import AuditFilter, AuditKind, AuditTrail, SinkKind
 from gateway.domain.identifiers import TenantId
@@ -460,7 +461,7 @@ async def test_a_tenant_is_removed_before_its_cut(world: TrailWorld) -> None:
     """Ours: the trail of a removed tenant stays as it is (SAF-4)."""
     await _cut(world, limit=2)
     async with world.replica() as replica:
-        await tenants.remove_tenant(world.tenant, replica.catalog, by=BY)
+        await TENANTS.remove(world.tenant, replica.catalog, world.tenant, by=BY)
         with pytest.raises(NotFound):
             await cut_batch(world.tenant, replica.catalog)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog import tenants
+from gateway.catalog.kinds.tenants import TENANTS
 from gateway.catalog.transaction import CatalogChange, record
 from gateway.domain.audit import AnchorState, AuditTrail, HeadsCompared, HeadsState
 from gateway.domain.identifiers import TenantId
@@ -278,7 +279,7 @@ async def test_an_older_tenant_is_adopted_and_then_anchored(database: TestDataba
 async def test_a_tenant_made_anew_under_a_slug_has_a_trail_of_its_own(world: TrailWorld) -> None:
     """Ours: removing a tenant and making another of its name is no tampering (SAF-4)."""
     catalog = make_catalog(world.store, world.upstream)
-    await tenants.remove_tenant(world.tenant, catalog, by=BY)
+    await TENANTS.remove(world.tenant, catalog, world.tenant, by=BY)
     again = await tenants.create_tenant(catalog, "acme", "Acme", by=BY)
     anew = replace(world, tenant=again.id)
     await _write(anew)

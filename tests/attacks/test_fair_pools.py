@@ -23,13 +23,13 @@ from gateway.domain.fairness.threads import ThreadPool, thread_pool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.protocol.in_flight import InFlightLimiter
-from gateway.store import tenants
 from gateway.store.audit import signed_heads
 from gateway.store.audit.hash_chain import CATALOG
 from gateway.store.audit.head_signer import AuditSigner
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.upstream.egress import resolver
 from gateway.upstream.egress.resolver import SystemLookup
 from gateway.web.console.endpoint import ApprovalPages
@@ -104,7 +104,7 @@ async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(stor
     signer = AuditSigner(store, moved, key=b"s" * 32, anchor_keys=[b"a" * 32])
     for tenant in (EVIL, THIRD):
         async with store.transaction(tenant) as db:
-            await tenants.insert(replace(make_tenant(tenant[4:]), id=tenant), db)
+            await TENANTS.insert(tenant, db, replace(make_tenant(tenant[4:]), id=tenant))
             await append_change(tenant, db)
     async with AsyncExitStack() as stack:
         for _ in range(store.slot_pool.share):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from gateway.catalog import tenants
 from gateway.catalog.audit import TrailVerifier
+from gateway.catalog.kinds.tenants import TENANTS
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditKind, AuditTrail, CallRecord
 from gateway.domain.events import Event
@@ -45,7 +46,7 @@ class Replica:
 
     async def change(self, name: str = "Acme") -> None:
         """One change of the tenant."""
-        await tenants.rename_tenant(self.tenant, self.catalog, name, by=BY)
+        await TENANTS.change(self.tenant, self.catalog, self.tenant, lambda one: replace(one, name=name), by=BY)
         self.moved.note(self.tenant, CATALOG)
 
     async def call(self, count: int = 1) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.kinds.index import KINDS
+from gateway.kinds.index import KINDS, OPERATORS_KINDS
 from gateway.kinds.kind import Kind
 from gateway.kinds.singletons import ACCESS, SINGLETONS
 
@@ -77,8 +77,6 @@ _BODIES: Mapping[str, Json] = {
     "SourceRefresh": {"allow_removals": False},
     "SourceReplace": {"document": _DOCUMENT},
     "SourceUpdate": {"prefix": "pets_"},
-    "TenantCreate": {"slug": "acme", "name": "Acme Ltd"},
-    "TenantUpdate": {"name": "Acme Ltd"},
     "VersionActivate": {"dry_run": True},
     "ToolExplain": {"arguments": {"limit": 10}, "as": {"profile": "readers"}},
     "ToolTry": {"arguments": {"limit": 10}},
@@ -106,7 +104,7 @@ def _derived(kind: Kind[Any]) -> Mapping[str, Json]:
 
 
 _DERIVED: Mapping[str, Json] = {
-    **{model: body for kind in KINDS for model, body in _derived(kind).items()},
+    **{model: body for kind in (*KINDS, *OPERATORS_KINDS) for model, body in _derived(kind).items()},
     **{f"{one.stem}Replace": one.example for one in SINGLETONS},
     **{f"{one.stem}Update": one.changed_example for one in SINGLETONS},
 }

@@ -16,22 +16,12 @@ Enabled = Annotated[bool | Absent, Field(description="Only items that are enable
 ByNameOrTime = Annotated[
     Literal["name", "-name", "created_at", "-created_at"] | Absent, Field(description=_SORT, examples=["-created_at"])
 ]
-BySlugNameOrTime = Annotated[
-    Literal["slug", "-slug", "name", "-name", "created_at", "-created_at"] | Absent,
-    Field(description=_SORT, examples=["-created_at"]),
-]
 
 
 class DeletedTenantQuery(PageQuery):
     """Filter of the deleted tenants."""
 
     slug: Annotated[str | Absent, Field(max_length=63, description="Only tenants that had this slug.")] = None
-
-
-class TenantListQuery(ListQuery):
-    """Search and order of tenants."""
-
-    sort: BySlugNameOrTime = None
 
 
 class KeyListQuery(ListQuery):

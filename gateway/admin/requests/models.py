@@ -73,19 +73,6 @@ Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class TenantCreate(BodyModel):
-    """A new tenant."""
-
-    slug: Slug
-    name: Annotated[Label | None, Field(description="The display name; default: the slug.")] = None
-
-
-class TenantUpdate(BodyModel):
-    """Changes of a tenant."""
-
-    name: Annotated[Label, UNIQUE_NAME]
-
-
 class KeyCreate(BodyModel):
     """A new API key."""
 

@@ -15,31 +15,7 @@ from gateway.catalog.identity.leaked_keys import FoundKey
 from gateway.domain.audit import AuditKind
 from gateway.domain.findings import Verdict
 from gateway.domain.tenancy.keys import Key, KeyMatch, KeyState, MintedKey, Scope
-from gateway.domain.tenancy.tenants import Tenant
 from gateway.web.models import CopiedModel, Page, ResponseModel
-
-
-class TenantShown(CopiedModel):
-    """A tenant."""
-
-    id: Id
-    slug: Annotated[str, Field(description="The name in URLs; it never changes.")]
-    name: Name
-    revision: Annotated[int, Field(description="The revision, which every change of the tenant increases.")]
-    created_at: CreatedAt
-    mcp_url: Annotated[
-        str | None,
-        Field(
-            description="The URL for MCP clients, if GATEWAY_PUBLIC_URL or an admin port is set; "
-            "otherwise null: it is at the host and port of the admin API."
-        ),
-    ] = None
-
-    @classmethod
-    def at(cls, tenant: Tenant, base: str | None) -> Self:
-        """Build the response from a tenant, with its URL below the base URL of MCP."""
-        url = None if base is None else f"{base.rstrip('/')}/t/{tenant.slug}/mcp"
-        return cls.of(tenant).model_copy(update={"mcp_url": url})
 
 
 class DeletedTenantShown(CopiedModel):
@@ -209,10 +185,6 @@ class Examined(ResponseModel):
 
     status: Annotated[Verdict, Field(description="The worst severity of the findings.")]
     findings: Annotated[Sequence[FindingShown], Field(description="The findings, one for each check.")]
-
-
-class TenantPage(Page[TenantShown]):
-    """One page of the tenants."""
 
 
 class DeletedTenantPage(Page[DeletedTenantShown]):

@@ -40,7 +40,7 @@ from gateway.admin.routes.identity import (
 )
 from gateway.admin.routes.sources import sources, versions
 from gateway.admin.singletons import SingletonEndpoints
-from gateway.catalog.kinds.index import COLLECTIONS
+from gateway.catalog.kinds.index import COLLECTIONS, OPERATORS_COLLECTIONS
 from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.singletons import RETENTION, SINGLE_OBJECTS
 
@@ -62,7 +62,11 @@ ENDPOINTS: Sequence[Route] = (
     *explanations.ENDPOINTS,
     *updates.ENDPOINTS,
     *webhook_endpoints.ENDPOINTS,
-    *(route for one in COLLECTIONS for route in KindEndpoints(collection=one, has_change=one is not TOOLS).routes()),
+    *(
+        route
+        for one in (*OPERATORS_COLLECTIONS, *COLLECTIONS)
+        for route in KindEndpoints(collection=one, has_change=one is not TOOLS).routes()
+    ),
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
     *manifests.ENDPOINTS,

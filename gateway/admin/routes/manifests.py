@@ -148,7 +148,7 @@ def _admit(caller: Caller, kind: Kind[Any] | Singleton[Any]) -> None:
     Raises:
         Forbidden: the key has none of the scopes, or only the operator may do it.
     """
-    scopes = kind.writers if isinstance(kind, Singleton) else kind.scopes
+    scopes = kind.writers
     if isinstance(caller, Operator):
         return
     if not scopes:  # guard: manifest-operator-kinds

@@ -7,8 +7,8 @@ import anyio
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.live_sources import AttachmentState, LiveStatus
 from gateway.errors import GatewayError
-from gateway.store import tenants
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.live import live_sources
 
 _TIMEOUT_S = 15.0
@@ -32,7 +32,7 @@ async def check_live_sources(store: Store) -> Finding:
                 owners = dict.fromkeys(tenant for tenant, _, _ in await live_sources.all_enabled(db))
             for tenant in owners:
                 async with store.transaction(tenant) as db:
-                    owner, found = await tenants.get(tenant, db), await live_sources.load_enabled(tenant, db)
+                    owner, found = await TENANTS.get(tenant, db, tenant), await live_sources.load_enabled(tenant, db)
                 examined += len(found)
                 slug = tenant if owner is None else owner.slug
                 failing += [f"{slug}: {one.name}" for one in found if _is_failing(one.status)]

@@ -10,6 +10,7 @@ from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.kinds.oauth_clients import CLIENTS
 from gateway.catalog.kinds.primitives import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from gateway.catalog.kinds.profiles import PROFILES
+from gateway.catalog.kinds.tenants import TENANTS
 from gateway.catalog.kinds.watches import WATCHES
 from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS
 from gateway.catalog.kinds.webhooks import WEBHOOKS
@@ -28,3 +29,4 @@ COLLECTIONS: Sequence[Collection[Any]] = (
     CLIENTS,
     LIVE_SOURCES,
 )
+OPERATORS_COLLECTIONS: Sequence[Collection[Any]] = (TENANTS,)

@@ -28,7 +28,7 @@ class MintingCollection(Collection[T]):
             Conflict: the object has no secret.
             PreconditionFailed: the current version matches no expected tag.
         """
-        entry = CatalogChange(action=f"{self.kind.name}.rotate", target=name)
+        entry = CatalogChange(action=self.kind.action("rotate"), target=name)
         async with open_changes(tenant, catalog, by=by) as opened, opened.one(entry) as db:
             current = await self.find(tenant, db, name, locked=self.is_locked)
             check_tag(tag_of_kind(current), expected)

@@ -24,9 +24,10 @@ from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.openapi.operation.names import RESERVED
-from gateway.store import credentials, operations, primitives, tenants
+from gateway.store import credentials, operations, primitives
 from gateway.store.engine import Db
 from gateway.store.kinds.primitives import ROWS, TOOLS
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
 
 _MAX_FAULTS = 20
@@ -97,7 +98,7 @@ async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence
     """
     if catalog.code is None or not catalog.code.primitives():
         return ()
-    found = await tenants.get(tenant, db)
+    found = await TENANTS.get(tenant, db, tenant)
     if found is None:
         raise NotFound("no such tenant")
     return primitives_for(catalog.code, found.slug)

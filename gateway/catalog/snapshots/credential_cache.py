@@ -17,10 +17,11 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import DatabaseUnavailable
-from gateway.store import credentials, secrets, tenants
+from gateway.store import credentials, secrets
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.upstream.secret_stores.stores import SecretStores
 
 _FRESH_S = 15.0
@@ -102,7 +103,7 @@ async def read_reference(store: Store, stores: SecretStores, tenant: TenantId, r
         SecretUnavailable: the store did not return it, or the tenant was deleted.
     """
     async with store.transaction(tenant) as db:
-        owner = await tenants.get(tenant, db)
+        owner = await TENANTS.get(tenant, db, tenant)
     if owner is None:
         raise SecretUnavailable("the tenant was deleted")
     return await stores.read(tenant, owner.slug, reference)

@@ -37,6 +37,7 @@ from gateway.store.engine import Db, Store
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, EGRESS
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.live import live_primitives, live_sources
 from gateway.store.sources import sources
 from gateway.upstream.egress.allow_list import read_stored
@@ -202,7 +203,7 @@ class Snapshots:
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
         code = self.generation  # read before the primitives: a registration during the load causes another load
         async with self._store.reading(tenant, within_s=PROMPT_S if is_kept else None) as db:
-            found = await tenants.get(tenant, db)
+            found = await TENANTS.get(tenant, db, tenant)
             if found is None:
                 raise NotFound("no such tenant")
             policy = await policy_in_force(tenant, db, self._ceilings)

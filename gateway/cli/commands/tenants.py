@@ -2,40 +2,32 @@
 
 import click
 
-from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
-from gateway.cli.client.admin_context import AdminContext, confirm, with_admin
-from gateway.cli.client.locations import mcp_url
+from gateway.cli.client.admin_context import AdminContext, with_admin
 from gateway.cli.client.provision import policy_line
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list
-from gateway.cli.input.list_options import ListArguments, list_options
-from gateway.cli.input.options import yes_option
+from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.single_commands import SingletonCommands
-from gateway.cli.output.tables import render_pairs, render_table
+from gateway.cli.output.tables import render_table
+from gateway.kinds.identity import TENANT
 from gateway.kinds.singletons import CEILINGS, EGRESS
 
 _ALL = "all"
 
 
-@click.group(cls=Commands)
-def tenant() -> None:
-    """List, show, create, rename and delete tenants; permit private upstreams."""
+def _remark_on(context: AdminContext, made: JsonObject) -> str:
+    slug, url = text_at(made, "slug"), text_at(made, "status", "mcp_url")
+    place = f"MCP URL: {context.admin.url if url.startswith('/') else ''}{url}"
+    return f"{place}\n{policy_line(context.admin, slug, change=f'`gateway --tenant {slug} policy update`')}"
 
 
+tenant = KindCommands(
+    kind=TENANT, loss=" with everything that it owns except its audit trail", remark=_remark_on
+).group()
 egress = SingletonCommands(kind=EGRESS).group()
 ceilings = SingletonCommands(kind=CEILINGS).group()
-
-
-@tenant.command("list")
-@list_options("tenants")
-@with_admin
-def list_tenants(context: AdminContext, wanted: ListArguments) -> None:
-    """List all tenants."""
-    items = list(context.admin.pages("/tenants", limit=wanted.limit, query=wanted.query))
-    rows = [(text_at(item, "slug"), text_at(item, "name"), text_at(item, "created_at")) for item in items]
-    context.show(items, lambda: render_table(("slug", "name", "created"), rows))
 
 
 @tenant.command("deleted")
@@ -48,44 +40,19 @@ def list_deleted_tenants(context: AdminContext, slug: str | None) -> None:
     context.show(items, lambda: render_table(("slug", "id", "deleted"), rows))
 
 
-@tenant.command("show")
-@click.argument("slug")
-@with_admin
-def show_tenant(context: AdminContext, slug: str) -> None:
-    """Show one tenant."""
-    found = context.admin.get(path_of("tenants", slug))
-    context.show(found, lambda: _describe(context, found))
-
-
-@tenant.command("create")
-@click.argument("slug")
-@click.option("--name", help="The display name; default: the slug.")
-@with_admin
-def create_tenant(context: AdminContext, slug: str, name: str | None) -> None:
-    """Create a tenant; SLUG is part of its URL.
-
-    \b
-    Example:
-      gateway tenant create acme --name "Acme Ltd"
-    """
-    created = context.admin.send("POST", "/tenants", {"slug": slug} | ({"name": name} if name else {}))
-    change = f"`gateway --tenant {slug} policy update`"
-    context.show(created, lambda: f"{_describe(context, created)}\n{policy_line(context.admin, slug, change=change)}")
-
-
-@tenant.command("rename")
+@tenant.command("rename", hidden=True)
 @click.argument("slug")
 @click.argument("name")
 @with_admin
 def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
-    """Change the display NAME of a tenant; its slug stays.
+    """Change the display NAME of a tenant: `update SLUG --name NAME`.
 
     \b
     Example:
       gateway tenant rename acme "Acme Group"
     """
     renamed = context.admin.send("PATCH", path_of("tenants", slug), {"name": name})
-    context.show(renamed, lambda: _describe(context, renamed))
+    context.show(renamed, lambda: f"updated {slug}")
 
 
 @tenant.command("egress")
@@ -131,29 +98,6 @@ def _remaining_entries(entries: list[str], withdrawn: tuple[str, ...]) -> list[s
     return [entry for entry in entries if entry not in wanted]
 
 
-@tenant.command("delete")
-@click.argument("slug")
-@yes_option
-@with_admin
-def delete_tenant(context: AdminContext, slug: str, yes: bool) -> None:
-    """Delete a tenant with everything it owns except its audit trail."""
-    confirm(f"Delete tenant {slug} with its keys, sources and credentials?", is_sure=yes)
-    context.admin.send("DELETE", path_of("tenants", slug))
-    context.show({"deleted": slug}, lambda: f"deleted {slug}")
-
-
 def _list_egress(slug: str, found: JsonObject) -> str:
     entries = [as_text(entry) for entry in to_list(found.get("allow"))]
     return "\n".join(entries) or f"{slug} may reach no private upstream beside those in GATEWAY_EGRESS_ALLOW"
-
-
-def _describe(context: AdminContext, found: JsonObject) -> str:
-    slug = text_at(found, "slug")
-    names = ("name", "id", "revision", "created_at")
-    return render_pairs(
-        [
-            ("slug", slug),
-            *((name.removesuffix("_at"), text_at(found, name)) for name in names),
-            ("mcp url", text_at(found, "mcp_url") or mcp_url(context.admin.url, slug)),
-        ]
-    )

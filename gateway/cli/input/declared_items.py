@@ -71,10 +71,16 @@ def path_and_fields(
     context: AdminContext, noun: str, body: JsonObject, address: str = "name"
 ) -> tuple[str, JsonObject]:
     """Return the path of the declared item, and its other fields."""
+    name, fields = address_and_fields(body, address)
+    return context.tenant_path(noun, name), fields
+
+
+def address_and_fields(body: JsonObject, address: str) -> tuple[str, JsonObject]:
+    """Return the name or id of the declared item, and its other fields."""
     name = text_in(body, address)
     if not name:
         raise Failure(f"/{address}: required", ExitCode.USAGE)
-    return context.tenant_path(noun, name), {key: value for key, value in body.items() if key != address}
+    return name, {key: value for key, value in body.items() if key != address}
 
 
 def _print(context: AdminContext, verb: str, done: Sequence[JsonObject]) -> None:

@@ -36,7 +36,6 @@ _PERSON_FILTERS = (
     click.option("--client", help="Only those for the client with this id."),
 )
 _FILTERS: Mapping[str, Sequence[_Option]] = {
-    "tenants": (),
     "keys": (
         _choice("scope", list(Scope), "Only keys with this scope."),
         _choice("state", list(KeyState), "Only keys in this state."),
@@ -60,7 +59,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     ),
 }
 _SORTS: Mapping[str, Sequence[str]] = {
-    "tenants": ("slug", "name", "created_at"),
     "accounts": ("created_at",),
     "consents": ("created_at",),
     "grants": ("created_at",),

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.client.admin_context import AdminContext, with_admin, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import Declaration, for_each, read_declarations
@@ -27,7 +27,7 @@ from gateway.cli.kinds.options import (
     write_options,
 )
 from gateway.cli.kinds.output import render_list, render_object
-from gateway.cli.kinds.places import naming_of, send_declared
+from gateway.cli.kinds.places import naming_of, place_of, send_declared
 from gateway.cli.output.tables import render_table
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import keeps, settable
@@ -59,6 +59,8 @@ class KindCommands:
     """The derived commands; others are added to the group by hand."""
     about: str = ""
     """The help of the group, if it has other commands."""
+    remark: Callable[[AdminContext, JsonObject], str] | None = None
+    """Returns the line that follows a created object."""
 
     def group(self) -> click.Group:
         """Build the group."""
@@ -66,8 +68,9 @@ class KindCommands:
         name = self.name or kind.name.replace("_", "-")
         plural = kind.plural_words
         named = kind.address == "name" or kind.is_found_by_key
-        group = Commands(name, help=self.about or f"List, show, create, set, change and delete a tenant's {plural}.")
-        self._add_list(group, f"List a tenant's {plural}." + _order_of(kind))
+        owner = "" if kind.is_operators else "a tenant's "
+        group = Commands(name, help=self.about or f"List, show, create, set, change and delete {owner}{plural}.")
+        self._add_list(group, f"List {owner}{plural}." + _order_of(kind))
         if "show" in self.verbs:
             self._add_show(group, f"Show one {kind.words}.")
         for verb, about in (
@@ -85,14 +88,19 @@ class KindCommands:
         add_delete(group, kind.plural, about, loss=self.loss, naming=naming_of(kind))
         return group
 
+    @property
+    def _run(self) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """The decorator of commands; those of the operator's objects select no tenant."""
+        return with_admin if self.kind.is_operators else with_tenant
+
     def _add_list(self, group: click.Group, about: str) -> None:
         kind = self.kind
 
         @group.command("list", help=about)
         @list_options_of(kind)
-        @with_tenant
+        @self._run
         def list_items(context: AdminContext, wanted: ListArguments) -> None:
-            items = list(context.admin.pages(context.tenant_path(kind.plural), limit=wanted.limit, query=wanted.query))
+            items = list(context.admin.pages(place_of(context, kind), limit=wanted.limit, query=wanted.query))
             if kind.in_order and "sort" not in wanted.query:
                 items.sort(key=_place_in(kind.in_order))
             context.show(items, lambda: render_list(kind, items))
@@ -102,9 +110,9 @@ class KindCommands:
 
         @group.command("show", help=about)
         @click.argument("name", metavar=naming.metavar)
-        @with_tenant
+        @self._run
         def show_item(context: AdminContext, name: str) -> None:
-            path = context.tenant_path(kind.plural, naming.find(context, name))
+            path = place_of(context, kind, naming.find(context, name))
             found = context.admin.get(path)
             facts = () if self.facts is None or context.as_json else self.facts(context, path)
             context.show(found, lambda: render_object(kind, found, base=context.admin.url, facts=facts))
@@ -127,15 +135,18 @@ class KindCommands:
         about = f"Rotate the secret of a {kind.words} and print the new one once. {kind.rotation}"
 
         @group.command("rotate", help=f"{about}\n\n\b\nExample:\n  gateway {self._path} rotate {kind.example_address}")
-        @click.argument("name", metavar=kind.address.upper())
-        @with_tenant
+        @click.argument("name", metavar=naming_of(kind).metavar)
+        @self._run
         def rotate_item(context: AdminContext, name: str) -> None:
-            rotated = context.admin.send("POST", context.tenant_path(kind.plural, name, "rotate"))
+            rotated = context.admin.send("POST", place_of(context, kind, name, "rotate"))
             context.show(rotated, lambda: self._written_line(context, "rotated", rotated))
 
     def _written_line(self, context: AdminContext, result: str, one: JsonObject) -> str:
         """The line about a written object; one with a generated secret is shown whole, because that is shown once."""
-        line = f"{result} {text_at(one, self.kind.keyed if self.kind.key_in else 'name') or text_at(one, 'id')}"
+        by_key = self.kind.key_in or self.kind.is_operators
+        line = f"{result} {text_at(one, self.kind.keyed if by_key else 'name') or text_at(one, 'id')}"
+        if result == _RESULTS["create"] and self.remark is not None:
+            line = f"{line}\n{self.remark(context, one)}"
         secret = text_at(one, "secret")
         shown = render_object(self.kind, one, base=context.admin.url)
         return f"{line}\n\n{shown}\n\nsecret  {secret}" if secret else line
@@ -147,13 +158,17 @@ class KindCommands:
 
     def _add_writing(self, group: click.Group, verb: str, about: str) -> None:
         kind = self.kind
-        options = options_of(kind, is_new=verb != "update")
+        options = [
+            one
+            for one in options_of(kind, is_new=verb != "update")
+            if verb == "create" or not (kind.is_operators and one.member.name == kind.keyed)
+        ]
         arguments = [one for one in options if verb == "create" and one.member.option.is_argument]
         names = [one.member.name for one in arguments]
         changed = {one.name for one in settable(kind.of) if one.setter is None or verb != "update"}
         identifier = _identifier(kind, verb)
 
-        @with_tenant
+        @self._run
         def write(context: AdminContext, /, target: str | None, *, replace: bool = False, **given: Any) -> None:
             named, values = given.pop("named", None), given.pop("values", ())
             if not identifier and target is not None and not is_file(target):
@@ -197,6 +212,8 @@ class KindCommands:
             return f"\b\nExample:\n  gateway {self._path} {verb} {kind.plural}.yaml"
         if verb == "create" and not kind.is_named:
             named = [str(example.pop(one.name)) for one in settable(kind.of) if one.option.is_argument]
+        if kind.is_operators:
+            example.pop(kind.keyed, None)
         special = () if self.special is None else self.special.write(example)
         written = [f"gateway {self._path} {verb} {shlex.join(named)}", *special, *write_options(kind, example)]
         return "\b\nExample:\n  " + " \\\n    ".join(written)
@@ -208,7 +225,7 @@ class KindCommands:
 
         def send(body: JsonObject) -> JsonObject:
             if verb == "create":
-                return context.admin.send("POST", context.tenant_path(kind.plural), body)
+                return context.admin.send("POST", place_of(context, kind), body)
             return send_declared(context, kind, _METHODS[verb], body, replaces=replaces)
 
         if self.validates and verb != "update" and len(declarations) > 1:
@@ -223,7 +240,7 @@ def _identifier(kind: Kind[Any], verb: str) -> str:
     """The member that names the object of a command; empty if options alone describe it."""
     if verb == "create":
         return "name" if kind.is_named and not kind.key_in else ""
-    return kind.keyed if kind.key_in else kind.address
+    return kind.keyed if kind.key_in or kind.is_operators else kind.address
 
 
 def _as_options(arguments: Sequence[OptionOf], values: Sequence[str]) -> Mapping[str, str]:

@@ -53,7 +53,7 @@ class Field:
         if self.is_duration and isinstance(value, int):
             return write_duration(value)
         is_number = isinstance(value, int) and not isinstance(value, bool)
-        if self.member.mark(JsonFormat) == _RELATIVE and value:
+        if self.member.mark(JsonFormat) == _RELATIVE and str(value).startswith("/"):
             return f"{base}{value}"
         return thousands(value) if is_number and isinstance(value, int) else as_text(value)
 
@@ -95,7 +95,7 @@ def render_object(
 
 def _key_of(kind: Kind[Any]) -> str:
     """The member that names an object for people."""
-    return kind.keyed if kind.is_named or kind.is_found_by_key else "id"
+    return kind.keyed if kind.is_named or kind.is_found_by_key or kind.is_operators else "id"
 
 
 def _indent(value: object) -> str:

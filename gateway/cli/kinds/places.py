@@ -3,11 +3,12 @@
 from typing import Any
 from urllib.parse import quote
 
+from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import text_in
-from gateway.cli.input.declared_items import path_and_fields
+from gateway.cli.input.declared_items import address_and_fields
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.item_commands import BY_ID, BY_NAME, Naming
 from gateway.domain.identifiers import is_minted
@@ -18,11 +19,18 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 def naming_of(kind: Kind[Any]) -> Naming:
     """The placeholder for an object, and the function that returns the segment of its path."""
+    if kind.is_operators:
+        return Naming(metavar=kind.keyed.upper(), is_operators=True)
     if kind.is_found_by_key:
         return Naming(metavar="URI", find=lambda context, name: segment_of(context, kind, name))
     if kind.key_in:
         return Naming(metavar="NAME", find=lambda context, name: segment_of(context, kind, name))
     return BY_ID if kind.address == "id" else BY_NAME
+
+
+def place_of(context: AdminContext, kind: Kind[Any], *parts: str) -> str:
+    """The path of the list of a kind, or of an object."""
+    return path_of(kind.plural, *parts) if kind.is_operators else context.tenant_path(kind.plural, *parts)
 
 
 def segment_of(context: AdminContext, kind: Kind[Any], name: str) -> str:
@@ -59,8 +67,10 @@ def send_declared(
     """
     query = "?replace=true" if replaces else ""
     if not kind.key_in:
-        path, fields = path_and_fields(context, kind.plural, body, kind.address)
-        return context.admin.send(method, path + query, fields)
+        member = kind.keyed if kind.is_operators else kind.address
+        address, fields = address_and_fields(body, member)
+        fields = {**fields, member: address} if kind.is_operators and method == "PUT" else fields
+        return context.admin.send(method, place_of(context, kind, address) + query, fields)
     key = text_in(body, kind.keyed) or kind.key_sent(body)
     if not key:
         raise Failure(f"/{'/'.join(kind.key_in)}: required", ExitCode.USAGE)

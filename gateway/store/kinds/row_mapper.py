@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, RowMapping, Table, Text
 
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Setter, Shape
-from gateway.kinds.kind import T
+from gateway.kinds.kind import TIMES, T
 from gateway.kinds.members import (
     REQUIRED,
     STATUS,
@@ -25,7 +25,8 @@ from gateway.kinds.members import (
 )
 from gateway.store.kinds.packed_members import from_column, has_packed, to_column
 
-_KEYS = frozenset({"tenant", "id", "created_at", "updated_at", "version"})
+_NEW_KEYS = frozenset({"id", "version"})
+_KEYS = TIMES | _NEW_KEYS | {"tenant"}
 _Read = Callable[[Any], Any]
 
 
@@ -112,7 +113,8 @@ class RowMapper(Generic[T]):
     def new_values(self, one: T) -> dict[str, Any]:
         """The columns of a new row."""
         status = self.columns_of_status(getattr(one, STATUS)) if self._of_status else {}
-        return {**status, **self.settable_values(one), **self.fixed, "id": one.id, "version": one.version}
+        keys = {member.column: getattr(one, member.name) for member in self._own if member.name in _NEW_KEYS}
+        return {**status, **self.settable_values(one), **self.fixed, **keys}
 
     def columns_of_status(self, status: object) -> dict[str, Any]:
         """The columns of a status."""

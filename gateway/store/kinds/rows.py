@@ -8,7 +8,19 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Generic
 
-from sqlalchemy import BindParameter, ColumnElement, RowMapping, Select, bindparam, delete, func, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    RowMapping,
+    Select,
+    bindparam,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
@@ -20,7 +32,7 @@ from gateway.store.engine import Db
 from gateway.store.kinds.row_mapper import RowMapper
 from gateway.store.pagination import select_page
 
-_UPDATED = "updated_at"
+_UPDATED, _VERSION = "updated_at", "version"
 
 
 class Rows(Generic[T]):
@@ -32,6 +44,7 @@ class Rows(Generic[T]):
         self._mapper = mapper
         self._columns = {one.name: one.column for one in members_of(kind.of)}
         self._key = self.table.c[self._columns[kind.keyed]]
+        self._owner = self.table.c.id if kind.is_operators else self.table.c.tenant_id
         self._counted = counted
 
     @property
@@ -51,7 +64,7 @@ class Rows(Generic[T]):
             NameTaken: the tenant has an object of this kind and key.
             NotFound: there is no such tenant.
         """
-        await db.execute(insert_into(self.table).values(tenant_id=tenant, **self._new_values(new)))
+        await db.execute(insert_into(self.table).values({self._owner.name: tenant, **self._new_values(new)}))
 
     async def get(self, tenant: TenantId, db: Db, key_or_id: str, *, locked: bool = False) -> T | None:
         """The object with this id or key, such as its name; an id takes precedence.
@@ -100,14 +113,14 @@ class Rows(Generic[T]):
         return list((await db.execute(query.order_by(self._key))).scalars())
 
     async def save(self, tenant: TenantId, db: Db, changed: T, *, at: datetime | None = None) -> None:
-        """Store the members that admins set, under the next version.
+        """Store the members that admins set, under the next version; that of a tenant is moved by its transaction.
 
         Raises:
             NotFound: the tenant has no such object.
         """
-        times = {_UPDATED: at or func.now()} if _UPDATED in self.table.c else {}
-        values = {**self._mapper.settable_values(changed), **times}
-        await self._update(tenant, db, changed.id, {**values, "version": self.table.c.version + 1})
+        moved = {_VERSION: self.table.c.get(_VERSION, literal(0)) + 1, _UPDATED: at or func.now()}
+        own = {name: value for name, value in moved.items() if name in self.table.c}
+        await self._update(tenant, db, changed.id, {**self._mapper.settable_values(changed), **own})
 
     async def write(self, tenant: TenantId, db: Db, one: T) -> None:
         """Store all members with the status, under the version and time that the object has; for jobs.
@@ -148,4 +161,4 @@ class Rows(Generic[T]):
     def _of(self, tenant: TenantId | BindParameter[Any]) -> Sequence[ColumnElement[bool]]:
         """The conditions for the rows of the kind: of this tenant, and with the fixed values."""
         columns = self.table.c
-        return [columns.tenant_id == tenant, *(columns[name] == value for name, value in self._mapper.fixed.items())]
+        return [self._owner == tenant, *(columns[name] == value for name, value in self._mapper.fixed.items())]

@@ -113,6 +113,12 @@ async def _walk_tenants(walk: Walk) -> None:
     renamed = await walk.ask("PATCH", "/tenants/acme", 200, json={"name": "New"}, headers={"if-match": tag})
     assert (await walk.ask("GET", "/tenants/acme", 200)).headers["etag"] == renamed.headers["etag"] != tag
     await walk.ask("PATCH", "/tenants/acme", 412, json={"name": "Newer"}, headers={"if-match": tag})
+    same = await walk.ask("PUT", "/tenants/acme", 200, json=renamed.json())
+    assert same.headers["etag"] == renamed.headers["etag"], "a PUT of what GET returned changed the tenant"
+    await walk.ask("PUT", "/tenants/acme", 400, json={"slug": "other"})
+    await walk.ask("PUT", "/tenants/acme", 412, json={"slug": "acme"}, headers={"if-match": tag})
+    await walk.ask("PUT", "/tenants/none", 404, json={"slug": "none"})
+    assert (await walk.ask("PUT", "/tenants/acme", 200, json={"slug": "acme"})).json()["name"] == "acme"
 
 
 async def _walk_keys(walk: Walk) -> None:

@@ -17,8 +17,12 @@ async def test_a_tenant_lives_from_create_to_delete(terminal: Terminal) -> None:
     """Ours: every verb of a noun works and says what it did (TEN-1)."""
     created = await terminal.do("tenant", "create", "acme", "--name", "Acme")
     listed = await terminal.do("tenant", "list")
-    renamed: Any = (await terminal.do("tenant", "rename", "acme", "Acme & Co", "--json")).value
+    await terminal.do("tenant", "rename", "acme", "Acme Ltd")
+    assert "Acme Ltd" in (await terminal.do("tenant", "show", "acme")).out
+    renamed: Any = (await terminal.do("tenant", "update", "acme", "--name", "Acme & Co", "--json")).value
     shown: Any = (await terminal.do("tenant", "show", "acme", "--json")).value
+    again: Any = (await terminal.do("tenant", "set", "acme", "--name", "Acme & Co", "--json")).value
+    assert again == shown
     deleted = await terminal.do("tenant", "delete", "acme", "--yes")
 
     assert "/t/acme/mcp" in created.out

@@ -107,7 +107,7 @@ async def test_the_admin_api_answers_on_its_own_listener_alone(infrastructure: D
 async def test_mcp_answers_on_its_listener_alone(infrastructure: Doors) -> None:
     """Ours: neither MCP nor webhooks are served where the admin API is (ISO-6)."""
     made = await infrastructure.admin.post("/admin/v1/tenants", headers=OPERATOR, json={"slug": "acme"})
-    assert (made.status_code, made.json()["mcp_url"]) == (201, f"{infrastructure.facts['url']}/t/acme/mcp")
+    assert (made.status_code, made.json()["status"]["mcp_url"]) == (201, f"{infrastructure.facts['url']}/t/acme/mcp")
     body = {"name": "k", "scopes": ["mcp"]}
     key = (await infrastructure.admin.post("/admin/v1/tenants/acme/keys", headers=OPERATOR, json=body)).json()["key"]
     headers = {"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"}

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import audit, tenants
+from gateway.catalog import audit
 from gateway.catalog.egress import StoredAllowLists
 from gateway.catalog.kinds.singletons import EGRESS
+from gateway.catalog.kinds.tenants import TENANTS
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.domain.audit import AuditFilter
@@ -92,7 +93,7 @@ async def test_a_tenant_that_is_gone_may_reach_nothing(changes: Changes) -> None
     await _replace(changes, LIST)
     snapshots, lists = _lists(changes)
     await snapshots.latest(tenant)
-    await tenants.remove_tenant(tenant, changes.catalog, by=BY)
+    await TENANTS.remove(tenant, changes.catalog, tenant, by=BY)
     snapshots.invalidate_all()
     assert await lists.read(tenant) == NOTHING
     with pytest.raises(NotFound):

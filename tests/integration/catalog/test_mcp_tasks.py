@@ -29,10 +29,10 @@ from gateway.domain.calls.mcp_tasks import (
 from gateway.domain.events import Event, TaskChanged
 from gateway.domain.identifiers import KeyId
 from gateway.errors import BadInput, HandlerFailed, LimitExceeded, NotFound, SecretUnreadable
-from gateway.store import tenants
 from gateway.store.database.connection import PostgresConnection, connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from tests.integration.store.samples import SEALER, make_tenant
 from tests.support.open_database import OpenDatabase
 
@@ -84,7 +84,7 @@ async def desk(open_database: OpenDatabase, superuser: PostgresConnection) -> De
     """A tenant without tasks."""
     store, tenant = open_database.store, make_tenant()
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
     events: list[Event] = []
 
     async def publish(event: Event) -> None:

@@ -25,6 +25,7 @@ from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NotFound
 from gateway.store import tenants
 from gateway.store.engine import Db
+from gateway.store.kinds.tenants import TENANTS
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import pets
 from tests.support.own_primitives import create_own
@@ -149,7 +150,7 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
 
     snapshots.forget(ids[0])
     async with catalog.store.transaction(ids[2]) as db:
-        assert await tenants.remove(ids[2], db)
+        assert await TENANTS.remove(ids[2], db, ids[2])
     _pass_time(monkeypatch, 5.1)
     assert await snapshots.latest(ids[3]) is first[3]
     with pytest.raises(NotFound):

@@ -24,6 +24,7 @@ from gateway.registry.cursors import Cursors
 from gateway.registry.views import ViewCache
 from gateway.store import operations, tenants
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
 from gateway.upstream.client import UpstreamClient
 from tests.support.clock import NOW
@@ -48,9 +49,9 @@ class House:
 
     async def tenant(self, slug: str, tools: int) -> Principal:
         """A tenant with this many tools, and who asks for it."""
-        tenant = Tenant(id=TenantId(mint("ten")), slug=slug, name=slug, revision=0, created_at=NOW)
+        tenant = Tenant(id=TenantId(mint("ten")), slug=slug, name=slug, version=0, created_at=NOW)
         async with self.store.transaction(tenant.id) as db:
-            await tenants.insert(tenant, db)
+            await TENANTS.insert(tenant.id, db, tenant)
             source = _source(tenant.id)
             await sources.insert(source, db)
             await operations.insert_all(tenant.id, db, [_operation(source.id, number) for number in range(tools)])

@@ -26,6 +26,7 @@ from gateway.registry.views import ViewCache
 from gateway.store import tenants
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.upstream.client import UpstreamClient
 
 NEVER = 1e6
@@ -69,15 +70,15 @@ class Replica:
 
     async def create(self, slug: str) -> TenantId:
         """A tenant with nothing in it."""
-        tenant = Tenant(id=new_tenant_id(), slug=slug, name=slug, revision=1, created_at=datetime.now(UTC))
+        tenant = Tenant(id=new_tenant_id(), slug=slug, name=slug, version=1, created_at=datetime.now(UTC))
         async with self.store.transaction(tenant.id) as db:
-            await tenants.insert(tenant, db)
+            await TENANTS.insert(tenant.id, db, tenant)
         return tenant.id
 
     async def remove(self, tenant: TenantId) -> None:
         """Somebody removes the tenant; nobody is told."""
         async with self.store.transaction(tenant) as db:
-            await tenants.remove(tenant, db)
+            await TENANTS.remove(tenant, db, tenant)
 
 
 def _principal(tenant: TenantId, key: str = "key_1") -> Principal:

@@ -8,9 +8,10 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.jobs.scheduler import AT_ONCE_EACH, JobScheduler
-from gateway.store import jobs, tenants
+from gateway.store import jobs
 from gateway.store.engine import Store
 from gateway.store.jobs import Job
+from gateway.store.kinds.tenants import TENANTS
 from tests.integration.store.samples import make_tenant
 from tests.support.replicas import until
 from tests.support.servers import TestDatabase, execute
@@ -29,7 +30,7 @@ async def _due(store: Store, slug: str, count: int) -> TenantId:
     tenant = make_tenant(slug)
     now = datetime.now(UTC) - timedelta(seconds=1)
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
         for number in range(count):
             work = Job(tenant=tenant.id, id=f"{slug}_{number}", kind=_KIND, due_at=now)
             await jobs.schedule(tenant.id, db, work)

@@ -116,6 +116,7 @@ from gateway.store.kinds.oauth_clients import CLIENTS
 from gateway.store.kinds.primitives import ROWS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.kinds.watches import WATCHES
 from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
 from gateway.store.live import live_primitives
@@ -130,7 +131,7 @@ SEALER = EnvelopeCipher(["k" * 32])
 
 
 def make_tenant(slug: str = "acme") -> Tenant:
-    return Tenant(id=new_tenant_id(), slug=slug, name=f"{slug} name", revision=0, created_at=NOW)
+    return Tenant(id=new_tenant_id(), slug=slug, name=f"{slug} name", version=0, created_at=NOW)
 
 
 def make_key(tenant: TenantId, *, name: str = "laptop") -> Key:
@@ -657,7 +658,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
     due = Job(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
     approval = make_approval(tenant.id, slug)
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
         await keys.insert(key, db)
         await sources.insert(source, db)
         proposal = await _store_versions(tenant.id, db, source.id, slug)

@@ -84,6 +84,7 @@ from gateway.store.kinds.rows import Rows
 from gateway.store.kinds.sealed_rows import SealedRows
 from gateway.store.kinds.single_row import SingleRow
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.kinds.watches import WATCHES
 from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
 from gateway.store.live import live_primitives, live_sources
@@ -181,6 +182,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (ENDPOINTS, lambda v: v.endpoint),
     (CLIENTS, lambda v: v.client),
     (LIVE_SOURCES, lambda v: v.live),
+    (TENANTS, lambda v: v.tenant),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
 
@@ -458,10 +460,6 @@ _CALLS: Mapping[str, _Call] = {
     "versions.document": lambda t, db, v: versions.document(t, db, v.source.id, 1),
     "versions.outline": lambda t, db, v: versions.outline(t, db, v.source.id, 1),
     "sources.queried": lambda t, db, v: sources.queried(t, db),
-    "tenants.insert": lambda t, db, v: tenants.insert(replace(v.tenant, slug="planted"), db),
-    "tenants.get": lambda t, db, v: tenants.get(v.tenant.id, db),
-    "tenants.rename": lambda t, db, v: tenants.rename(v.tenant.id, db, "intruder's"),
-    "tenants.remove": lambda t, db, v: tenants.remove(v.tenant.id, db),
     "tenants.lock": lambda t, db, v: tenants.lock(v.tenant.id, db),
     "tenants.advance": lambda t, db, v: tenants.advance(v.tenant.id, db),
     "issuers.insert": lambda t, db, v: issuers.insert(
@@ -695,7 +693,7 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         assert granted == {victim.grant.id: (replace(victim.person, id=victim.grant.id), _VICTIM)}
         found = await issuers.find(db, [_VICTIM, "missing"])
         assert found == {_VICTIM: TenantIssuers(tenant=victim.tenant.id, issuers=(victim.issuer,))}
-        assert await tenants.find(db, _VICTIM) == replace(victim.tenant, revision=1)
+        assert await tenants.find(db, _VICTIM) == replace(victim.tenant, version=1)
         slugs = [tenant.slug for tenant in await tenants.page(db, after=None, limit=10)]
         [deleted] = await deleted_tenants.page(db, slug=f"{_VICTIM} deleted", limit=10)
         assert deleted.id == victim.tenant.id
@@ -709,7 +707,7 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         none_due = await jobs.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
         live = await live_sources.all_enabled(db)
         assert await LIVE_SOURCES.page(victim.tenant.id, db, after=None, limit=10) == []
-        assert await tenants.get(victim.tenant.id, db) is None
+        assert await TENANTS.get(victim.tenant.id, db, victim.tenant.id) is None
         assert await keys.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.revision(intruder.tenant.id, db) is None
 

@@ -8,9 +8,9 @@ from sqlalchemy import text
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Key, KeySecret
-from gateway.store import tenants
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.kinds.tenants import TENANTS
 from tests.integration.store.samples import NOW, make_key, make_tenant
 
 
@@ -19,7 +19,7 @@ async def tenant(store: Store) -> TenantId:
     """A stored tenant without anything."""
     made = make_tenant()
     async with store.transaction(made.id) as db:
-        await tenants.insert(made, db)
+        await TENANTS.insert(made.id, db, made)
     return made.id
 
 

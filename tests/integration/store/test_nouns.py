@@ -23,6 +23,7 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.kinds.singletons import EGRESS, POLICY
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.secret_keys import sealed_values
 from gateway.store.secret_keys.tables import metadata as operators_metadata
 from gateway.store.sources import sources, versions
@@ -46,7 +47,7 @@ async def tenant(store: Store) -> TenantId:
     """A stored tenant without anything."""
     made = make_tenant()
     async with store.transaction(made.id) as db:
-        await tenants.insert(made, db)
+        await TENANTS.insert(made.id, db, made)
     return made.id
 
 
@@ -55,7 +56,7 @@ async def test_tenants_are_listed_by_slug_in_pages(store: Store) -> None:
     for slug in ("b", "a-1", "a", "z9", "a0"):
         made = make_tenant(slug)
         async with store.transaction(made.id) as db:
-            await tenants.insert(made, db)
+            await TENANTS.insert(made.id, db, made)
 
     seen: list[str] = []
     async with store.unscoped() as db:
@@ -69,18 +70,20 @@ async def test_a_slug_belongs_to_one_tenant(store: Store) -> None:
     """Ours: two customers never share a URL."""
     first, second = make_tenant("acme"), make_tenant("acme")
     async with store.transaction(first.id) as db:
-        await tenants.insert(first, db)
+        await TENANTS.insert(first.id, db, first)
     async with store.transaction(second.id) as db:
         with pytest.raises(NameTaken):
-            await tenants.insert(second, db)
+            await TENANTS.insert(second.id, db, second)
 
 
 async def test_a_revision_rises_by_one_each_time(store: Store, tenant: TenantId) -> None:
     """Ours: every change has its own revision."""
     async with store.transaction(tenant) as db:
         assert [await tenants.advance(tenant, db) for _ in range(3)] == [1, 2, 3]
-        await tenants.rename(tenant, db, "Another")
-        found = await tenants.get(tenant, db)
+        stored = await TENANTS.get(tenant, db, tenant)
+        assert stored is not None
+        await TENANTS.save(tenant, db, replace(stored, name="Another"))
+        found = await TENANTS.get(tenant, db, tenant)
         assert await tenants.revision(tenant, db) == 3
     assert found is not None
     assert (found.name, found.revision) == ("Another", 3)
@@ -91,18 +94,18 @@ async def test_a_missing_tenant_has_no_revision(store: Store) -> None:
     missing = TenantId("ten_missing")
     async with store.transaction(missing) as db:
         assert await tenants.revision(missing, db) is None
-        assert not await tenants.remove(missing, db)
+        assert not await TENANTS.remove(missing, db, missing)
         with pytest.raises(NotFound):
             await tenants.advance(missing, db)
         with pytest.raises(NotFound):
-            await tenants.rename(missing, db, "x")
+            await TENANTS.save(missing, db, replace(make_tenant(), id=missing))
 
 
 async def test_removing_a_tenant_removes_all_but_its_trail(store: Store, database: TestDatabase) -> None:
     """Ours: nothing of a removed tenant is left except what was done, and nobody else loses anything."""
     gone, other = await store_everything(store, "gone"), await store_everything(store, "other")
     async with store.transaction(gone.tenant.id) as db:
-        assert await tenants.remove(gone.tenant.id, db)
+        assert await TENANTS.remove(gone.tenant.id, db, gone.tenant.id)
 
     superuser = await connect_owner(database.superuser_url)
     names = [row["relname"] for row in await superuser.fetch("select relname from pg_class where relrowsecurity")]

@@ -10,8 +10,9 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import ALIAS_LIFETIME, OverrideFields
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NameTaken, NotFound
-from gateway.store import operations, overrides, tenants, tool_aliases
+from gateway.store import operations, overrides, tool_aliases
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
 from tests.integration.store.samples import make_operation, make_override, make_source, make_tenant
 from tests.support.servers import TestDatabase, execute
@@ -43,7 +44,7 @@ async def imported(store: Store) -> Imported:
     tenant = make_tenant()
     source = make_source(tenant.id)
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
         await sources.insert(source, db)
         made = [make_operation(source.id, name) for name in ("a", "b", "c")]
         await operations.insert_all(tenant.id, db, made)

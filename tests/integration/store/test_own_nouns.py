@@ -14,13 +14,14 @@ from gateway.domain.tenancy.guardrails import HookFailure
 from gateway.domain.tenancy.own_primitives import to_primitive
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import credentials, operations, primitives, tenants
+from gateway.store import credentials, operations, primitives
 from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.primitives import ROWS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import POLICY
+from gateway.store.kinds.tenants import TENANTS
 from tests.integration.store.samples import (
     NOW,
     SEALER,
@@ -56,7 +57,7 @@ async def acme(store: Store) -> TenantId:
     """A tenant with nothing in it."""
     tenant = make_tenant()
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
     return tenant.id
 
 
@@ -190,7 +191,7 @@ async def test_a_tenant_goes_with_all_of_its_own(store: Store, acme: TenantId) -
     """Ours: removing a tenant removes its primitives, profiles and credentials, sealed values first or last (TEN-1)."""
     stored = await store_everything(store, "victim")
     async with store.transaction(stored.tenant.id) as db:
-        assert await tenants.remove(stored.tenant.id, db)
+        assert await TENANTS.remove(stored.tenant.id, db, stored.tenant.id)
     async with store.transaction(stored.tenant.id) as db:
         assert await primitives.load(stored.tenant.id, db) == []
         assert await credentials.page(stored.tenant.id, db, after=None, limit=9) == []

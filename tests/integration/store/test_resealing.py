@@ -9,11 +9,12 @@ from sqlalchemy import text
 from gateway.domain.calls.mcp_tasks import TaskCall, TaskOutcome, TaskRounds
 from gateway.domain.http.requests import Credential
 from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
-from gateway.store import credentials, secrets, tenants
+from gateway.store import credentials, secrets
 from gateway.store.calls import mcp_tasks
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import accounts, introspection_secrets, issuers, people, sign_ins
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.secret_keys import registry, rotation_state
 from gateway.store.secret_keys.sealed_values import SEALED_TABLES, reseal_batch
 from gateway.store.tables import metadata
@@ -67,7 +68,7 @@ async def test_a_data_key_stays_while_a_writer_is_about_to_use_it(store: Store) 
     made = make_tenant()
     tenant = made.id
     async with store.transaction(tenant) as db:
-        await tenants.insert(made, db)
+        await TENANTS.insert(made.id, db, made)
         old = await secrets.tenant_key(tenant, db, OLD)
     used = [sealed.table for sealed in SEALED_TABLES]
     async with store.transaction(tenant) as writing:
@@ -96,7 +97,7 @@ async def test_secrets_of_identities_open_without_the_old_key(store: Store) -> N
     person = make_person(tenant, issuer)
     sign_in, account = make_sign_in(issuer, person, "ada"), make_account(person, credential)
     async with store.transaction(tenant) as db:
-        await tenants.insert(made, db)
+        await TENANTS.insert(made.id, db, made)
         await issuers.insert(tenant, db, issuer)
         await issuers.save_secret(tenant, db, OLD, issuer, "of the sign-in")
         await introspection_secrets.save(tenant, db, OLD, issuer, "of the introspection")
@@ -133,7 +134,7 @@ async def test_values_not_rows_are_counted(store: Store) -> None:
     tenant = made.id
     tasks = next(sealed for sealed in SEALED_TABLES if sealed.table.name == "mcp_tasks")
     async with store.transaction(tenant) as db:
-        await tenants.insert(made, db)
+        await TENANTS.insert(made.id, db, made)
         old, wrapped = await secrets.tenant_key(tenant, db, OLD)
         for name, contents in (("sound", ("TaskCall", "TaskRounds")), ("half", ("TaskCall",)), ("lost", ())):
             task = make_task(name, old)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import OperationRule
-from gateway.store import tenants
 from gateway.store.database.connection import connect_owner
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
 from tests.integration.store.samples import make_source, make_tenant
 from tests.support.servers import TestDatabase
@@ -18,7 +18,7 @@ async def kept_tenant(store: Store, slug: str) -> TenantId:
     """A stored tenant."""
     made = make_tenant(slug)
     async with store.transaction(made.id) as db:
-        await tenants.insert(made, db)
+        await TENANTS.insert(made.id, db, made)
     return made.id
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +20,7 @@ from gateway.store import tenants
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.database.migrations import head
 from gateway.store.engine import SCHEMA, Store
+from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
 from tests.integration.store.samples import make_source, make_tenant
 from tests.support.servers import TestDatabase, TestServers, execute
@@ -32,17 +34,17 @@ async def test_a_transaction_commits_on_a_clean_exit_only(store: Store) -> None:
 
     async def fail() -> None:
         async with store.transaction(tenant.id) as db:
-            await tenants.insert(tenant, db)
+            await TENANTS.insert(tenant.id, db, tenant)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         await fail()
 
     async with store.transaction(tenant.id) as db:
-        assert await tenants.get(tenant.id, db) is None
-        await tenants.insert(tenant, db)
+        assert await TENANTS.get(tenant.id, db, tenant.id) is None
+        await TENANTS.insert(tenant.id, db, tenant)
     async with store.transaction(tenant.id) as db:
-        assert await tenants.get(tenant.id, db) == tenant
+        assert await TENANTS.get(tenant.id, db, tenant.id) == tenant
 
 
 async def test_the_tenant_ends_with_its_transaction(database_url: str) -> None:
@@ -295,23 +297,23 @@ async def test_a_taken_name_is_told_where_it_happens(store: Store) -> None:
     """Ours: a unique violation is NameTaken inside the block already, and the transaction stores nothing."""
     tenant = make_tenant()
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
         await sources.insert(make_source(tenant.id), db)
         with pytest.raises(NameTaken):
             await sources.insert(make_source(tenant.id), db)
 
     # PostgreSQL turns the commit of a failed transaction into a rollback.
     async with store.transaction(tenant.id) as db:
-        assert await tenants.get(tenant.id, db) is None
+        assert await TENANTS.get(tenant.id, db, tenant.id) is None
 
 
 async def test_a_character_that_postgres_cannot_hold_is_bad_input(store: Store) -> None:
     """Ours: NUL in a name is refused as what it is."""
     tenant = make_tenant()
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
         with pytest.raises(BadInput):
-            await tenants.rename(tenant.id, db, "a\x00b")
+            await TENANTS.save(tenant.id, db, replace(tenant, name="a\x00b"))
 
 
 async def test_cancelled_work_leaves_pool_and_tenants_as_they_were(database_url: str) -> None:
@@ -323,7 +325,7 @@ async def test_cancelled_work_leaves_pool_and_tenants_as_they_were(database_url:
     async with Store(database_url, pool_size=3) as store:
         for tenant in slugs:
             async with store.transaction(tenant.id) as db:
-                await tenants.insert(tenant, db)
+                await TENANTS.insert(tenant.id, db, tenant)
 
         async def work(number: int) -> None:
             nonlocal finished

@@ -8,16 +8,19 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from gateway.admin.list_search import TENANTS
+from gateway.admin.list_search import ListRules
 from gateway.admin.pagination import read_list
-from gateway.admin.requests.lists import TenantListQuery
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order, follows, split_position
 from gateway.domain.tenancy.tenants import Tenant
+from gateway.kinds.identity import TENANT as TENANT_KIND
 from gateway.registry.cursors import Cursors
+from gateway.web.kinds.models import models_of
 
 TENANT = TenantId("ten_a")
 CURSORS = Cursors(b"k" * 32)
+_RULES: ListRules[Tenant] = ListRules(name="tenants", keyed="slug", texts=TENANT_KIND.texts)
+_QUERY = models_of(TENANT_KIND).query
 MADE = datetime(2026, 1, 1, tzinfo=UTC)
 MANY = 450
 
@@ -32,7 +35,7 @@ class _Stored:
                 id=TenantId(f"ten_{number:03}"),
                 slug=f"s{number:03}",
                 name=f"Team {number % 3}",
-                revision=1,
+                version=1,
                 created_at=MADE + timedelta(seconds=number // 100),
             )
             for number in range(MANY)
@@ -45,7 +48,7 @@ class _Stored:
         assert limit <= 201
 
         def place(one: Tenant) -> tuple[str, ...]:
-            return split_position(TENANTS.position_of(one, order))
+            return split_position(_RULES.position_of(one, order))
 
         found = [one for one in self.tenants if follows(place(one), after, order)]
         return sorted(found, key=place, reverse=order.is_descending)[:limit]
@@ -55,8 +58,8 @@ async def _walk(stored: _Stored, **query: object) -> list[str]:
     found: list[str] = []
     given = {name: value for name, value in query.items() if value is not None}
     while True:
-        asked = TenantListQuery.model_validate(given)
-        items, cursor = await read_list(CURSORS, TENANT, TENANTS, asked, read=stored.read)
+        asked = _QUERY.model_validate(given)
+        items, cursor = await read_list(CURSORS, TENANT, _RULES, asked, read=stored.read)
         found += [one.slug for one in items]
         if cursor is None:
             return found
@@ -82,7 +85,7 @@ async def test_a_search_reads_a_list_once_at_most() -> None:
     assert await _walk(stored, search="none") == []
     assert stored.reads == 3
     items, cursor = await read_list(
-        CURSORS, TENANT, TENANTS, TenantListQuery(search="s0", limit=2), read=_Stored().read
+        CURSORS, TENANT, _RULES, _QUERY.model_validate({"search": "s0", "limit": 2}), read=_Stored().read
     )
     assert ([one.slug for one in items], cursor is None) == (["s000", "s001"], False)
 

@@ -6,13 +6,17 @@ import pytest
 
 from gateway.admin.large_bodies import MAX_REST_BYTES
 from gateway.admin.requests.audit import AuditQuery
-from gateway.admin.requests.models import KeyCreate, KeyUpdate, TenantCreate
+from gateway.admin.requests.models import KeyCreate, KeyUpdate
 from gateway.admin.requests.sources import SourceCreate, SourceReplace, SourceUpdate
 from gateway.admin.validation import read_body, read_query
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody
+from gateway.kinds.identity import TENANT
 from gateway.kinds.singletons import POLICY
+from gateway.web.kinds.models import models_of
 from gateway.web.kinds.singleton_models import singleton_models_of
 from gateway.web.models import BodyModel, NoBody, NoQuery, PageQuery
+
+TENANT_CREATE = models_of(TENANT).create
 
 
 async def _faults(body: object, model: type[BodyModel]) -> dict[str, str]:
@@ -97,7 +101,7 @@ async def test_an_import_has_one_origin(body: object) -> None:
 async def test_a_form_is_told_in_words() -> None:
     """Ours: nobody has to read a pattern to mend a name."""
     with pytest.raises(InvalidBody, match="small letters, digits and hyphens"):
-        await read_body(b'{"slug": "Acme"}', TenantCreate)
+        await read_body(b'{"slug": "Acme"}', TENANT_CREATE)
     with pytest.raises(InvalidBody, match="at least 1 item, not 0"):
         await read_body(b'{"name": "a", "scopes": []}', KeyCreate)
 
@@ -112,7 +116,7 @@ async def test_absent_and_null_differ() -> None:
 async def test_broken_json_has_line_and_column() -> None:
     """Ours: malformed JSON is refused with the place where it breaks."""
     with pytest.raises(InvalidBody) as caught:
-        await read_body(b'{\n  "slug": }', TenantCreate)
+        await read_body(b'{\n  "slug": }', TENANT_CREATE)
     assert (caught.value.faults[0].line, caught.value.faults[0].column) == (2, 11)
 
 
@@ -120,7 +124,7 @@ async def test_broken_json_has_line_and_column() -> None:
 async def test_a_body_is_an_object(raw: bytes) -> None:
     """Ours: nothing but an object is a body."""
     with pytest.raises(InvalidBody):
-        await read_body(raw, TenantCreate)
+        await read_body(raw, TENANT_CREATE)
 
 
 async def test_a_request_without_body_takes_none_or_an_empty_object() -> None:

@@ -79,7 +79,7 @@ def _leaves() -> Iterator[tuple[str, click.Command]]:
 def test_every_noun_has_its_verbs() -> None:
     """Ours: the command line offers what the design names."""
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
-        "tenant": ["create", "delete", "deleted", "egress", "list", "rename", "show"],
+        "tenant": ["create", "delete", "deleted", "egress", "list", "rename", "set", "show", "update"],
         "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
         "account": ["disconnect", "list", "show"],
         "access": ["check", "list", "report", "set", "show", "update"],
@@ -221,7 +221,7 @@ print(len(gateway.commands) > 25, found)
     ("line", "at", "expected"),
     [
         ("gateway te", 1, {"tenant"}),
-        ("gateway tenant re", 2, {"rename"}),
+        ("gateway tenant up", 2, {"update"}),
         ("gateway tenant list --js", 3, {"--json"}),
         ("gateway completion b", 2, {"bash"}),
         ("gateway policy set --safe al", 4, {"allow"}),

@@ -10,6 +10,7 @@ from gateway.catalog import audit, tenants
 from gateway.catalog.identity import keys
 from gateway.catalog.identity.keys import KeyDraft
 from gateway.catalog.kinds.singletons import EGRESS, POLICY
+from gateway.catalog.kinds.tenants import TENANTS
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author, CatalogContext
@@ -19,6 +20,7 @@ from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Scope, digest_key
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, Decision, Policy, PolicyRule
 from gateway.domain.tenancy.principals import Operator
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import (
     Conflict,
     InvalidBody,
@@ -61,7 +63,7 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
         ("source.delete", lambda: sources.remove_source(tenant, catalog, "pets", by=BY)),
         ("policy.update", lambda: POLICY.change(tenant, catalog, _deny, by=BY)),
         ("egress.update", lambda: EGRESS.set(tenant, catalog, _permit("a.internal:1"), by=BY)),
-        ("tenant.rename", lambda: tenants.rename_tenant(tenant, catalog, "New", by=BY)),
+        ("tenant.rename", lambda: TENANTS.change(tenant, catalog, tenant, _rename, by=BY)),
     ]
     expected = ["key.create", "tenant.create"]
     for action, step in steps:
@@ -78,6 +80,10 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
 
 def _permit(entry: str) -> Callable[[Egress], Egress]:
     return lambda current: replace(current, allow=(entry,))
+
+
+def _rename(tenant: Tenant) -> Tenant:
+    return replace(tenant, name="New")
 
 
 def _deny(policy: Policy) -> Policy:
@@ -97,8 +103,11 @@ async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
         (PreconditionFailed, lambda: keys.revoke_key(tenant, catalog, key.id, by=BY, expected=stale)),
         (PreconditionFailed, lambda: keys.delete_key(tenant, catalog, key.id, by=BY, expected=stale)),
         (PreconditionFailed, lambda: sources.remove_source(tenant, catalog, "pets", by=BY, expected=stale)),
-        (PreconditionFailed, lambda: tenants.rename_tenant(tenant, catalog, "x", by=BY, expected=stale)),
-        (PreconditionFailed, lambda: tenants.remove_tenant(tenant, catalog, by=BY, expected=stale)),
+        (
+            PreconditionFailed,
+            lambda: TENANTS.change(tenant, catalog, tenant, _rename, by=BY, expected=stale),
+        ),
+        (PreconditionFailed, lambda: TENANTS.remove(tenant, catalog, tenant, by=BY, expected=stale)),
         (PreconditionFailed, lambda: POLICY.change(tenant, catalog, _deny, by=BY, expected=stale)),
         (PreconditionFailed, lambda: EGRESS.set(tenant, catalog, _permit("b.internal:1"), by=BY, expected=stale)),
         (InvalidBody, lambda: EGRESS.set(tenant, catalog, _permit("10.0.0.0/8:80"), by=BY)),
@@ -161,7 +170,7 @@ async def test_a_removed_tenant_is_gone_with_everything(changes: Changes) -> Non
     tenant, catalog = changes.tenant.id, changes.catalog
     key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
     await imports.import_source(tenant, catalog, PETS, by=BY)
-    await tenants.remove_tenant(tenant, catalog, by=BY)
+    await TENANTS.remove(tenant, catalog, tenant, by=BY)
     assert changes.events[-1] == TenantRemoved(tenant=tenant)
     for attempt in (
         tenants.get_tenant(tenant, catalog),

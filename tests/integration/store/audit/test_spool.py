@@ -13,13 +13,13 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable, RedisUnavailable
 from gateway.redis.audit_spool import AuditSpool
 from gateway.redis.event_bus import EventBus
-from gateway.store import tenants
 from gateway.store.audit import entries as audit_entries
 from gateway.store.audit.spool import SpoolDrain, pack
 from gateway.store.audit.writer import AuditWriter
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.database.migrations import migrate
 from gateway.store.engine import Store
+from gateway.store.kinds.tenants import TENANTS
 from tests.integration.store.samples import CHAIN_KEY, append_change, faults_of, make_record, make_tenant
 from tests.support.replicas import commanding, until
 from tests.support.servers import TestDatabase, TestServers
@@ -278,7 +278,7 @@ async def test_what_the_release_before_has_left_is_brought_back(
     """Ours: all installations left entries in one stream; each takes out what belongs to its own tenants (SRV-4)."""
     tenant = make_tenant()
     async with store.transaction(tenant.id) as db:
-        await tenants.insert(tenant, db)
+        await TENANTS.insert(tenant.id, db, tenant)
         await append_change(tenant.id, db)
     of_others = [
         _sealed(_SHARED, _packed(1, TenantId("ten_elsewhere"))),
