@@ -65,13 +65,7 @@ class KindEndpoints(Generic[T]):
         """Build the endpoints of all verbs."""
         kind, noun, models = self.collection.kind, self.noun, self.models
         words, plural = kind.words, kind.plural_words
-        rules: ListRules[Any] = ListRules(
-            name=kind.plural.replace("-", "_"),
-            keyed=kind.query_key,
-            attribute=kind.keyed,
-            texts=kind.texts,
-            facts={name: each.value for name, each in kind.filters.items()},
-        )
+        rules = rules_of(kind)
         return [
             noun.list_route(
                 f"List the {plural}." if kind.is_operators else f"List the tenant's {plural}.",
@@ -173,7 +167,7 @@ class KindEndpoints(Generic[T]):
                 raise NotFound(f"no such {kind.words}")
             if current is None:
                 self.collection.check_new_name(address)
-            _check_same(kind, call.body, address, current)
+            check_same(kind, call.body, address, current)
             return self.models.compose(call.body, address, current, may_remove=may_remove(call.query, call.expected))
 
         change = partial(self.collection.set, call.tenant, admin.catalog, address, compose)
@@ -212,7 +206,18 @@ class KindEndpoints(Generic[T]):
         return AdminResponse(content=self.models.show_minted(one, status, secret), tag=self.collection.tag(one))
 
 
-def _check_same(kind: Kind[Any], body: BodyModel, named: str, current: Any) -> None:
+def rules_of(kind: Kind[T]) -> ListRules[T]:
+    """The rules of the list of a kind."""
+    return ListRules(
+        name=kind.plural.replace("-", "_"),
+        keyed=kind.query_key,
+        attribute=kind.keyed,
+        texts=kind.texts,
+        facts={name: each.value for name, each in kind.filters.items()},
+    )
+
+
+def check_same(kind: Kind[Any], body: BodyModel, named: str, current: Any) -> None:
     """Refuse the body of a PUT that gives the id or key of another object, or creates one with another key.
 
     Raises:

@@ -15,7 +15,6 @@ from gateway.domain.credentials import StoredCredential
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.grants import Consent, Grant
-from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.own_primitives import definition_texts
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery
@@ -108,7 +107,6 @@ KEYS: ListRules[Key] = ListRules(
     texts=lambda one: (one.name, one.subject, *one.makers),
     facts={"scope": lambda one: one.scopes, "state": lambda one: one.state},
 )
-ISSUERS: ListRules[Issuer] = ListRules(name="issuers", texts=lambda one: (one.name, one.url))
 PEOPLE: ListRules[Key] = ListRules(
     name="people",
     keyed="id",

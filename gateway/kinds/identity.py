@@ -1,8 +1,12 @@
 """Tenants, and the kinds of principals within them."""
 
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
+from gateway.domain.tenancy.issuers import Issuer, IssuerStatus
 from gateway.domain.tenancy.tenants import Tenant, TenantStatus
 from gateway.kinds.kind import Kind, Limit, ListFilter
+
+MAX_ISSUERS = 10
+"""Limit on the issuers of one tenant."""
 
 TENANT = Kind(
     of=Tenant,
@@ -21,6 +25,34 @@ TENANT = Kind(
     writers=frozenset(),  # guard: tenants-of-the-operator
     is_operators=True,
     actions={"update": "tenant.rename"},
+)
+
+ISSUER = Kind(
+    of=Issuer,
+    stem="Issuer",
+    name="issuer",
+    plural="issuers",
+    id_prefix="iss",
+    about="an authorization server whose access tokens the tenant accepts",
+    limit=Limit(most=MAX_ISSUERS, reason="each sign-in reads all of them"),
+    name_about="Unique in the tenant; the prefix of subjects.",
+    example={
+        "name": "corp",
+        "url": "https://login.example",
+        "rules": [{"group": "engineers"}, {"scope": "tools", "profiles": ["default"]}],
+        "enabled": False,
+        "sign_in": {"client_id": "mcp-gateway", "client_secret": "a-secret", "scopes": ["openid", "profile"]},
+        "introspection": {"client_id": "mcp-gateway", "client_secret": "a-secret", "tokens": "jwt", "cache_s": 10},
+    },
+    texts=lambda one: (one.name, one.url),
+    filters={
+        "enabled": ListFilter(
+            type=bool,
+            about="Only issuers that are enabled (true) or disabled (false).",
+            value=lambda one: one.enabled,
+        )
+    },
+    status=IssuerStatus,
 )
 
 CLIENT = Kind(

@@ -41,6 +41,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/keys"): {"name": "k", "scopes": ["admin"]},
     ("PATCH", "/tenants/{t}/keys/{id}"): {"name": "k"},
     ("POST", "/tenants/{t}/issuers"): {"name": "new", **ISSUER},
+    ("PUT", "/tenants/{t}/issuers/{name}"): {**ISSUER, "url": URL, "max_lifetime_s": 60},
     ("PATCH", "/tenants/{t}/issuers/{name}"): {"max_lifetime_s": 60},
     ("POST", "/tenants/{t}/clients"): CLIENT,
     ("PUT", "/tenants/{t}/clients/{id}"): {"name": "Taken over", "redirect_uris": ["https://evil.example/callback"]},

@@ -59,12 +59,14 @@ async def test_a_person_calls_with_an_opaque_token(
     assert shown.json()["introspection"] == {
         "client_id": "gateway",
         "client_secret_reference": None,
-        "given_url": None,
-        "url": f"{upstream.url}/introspect",
+        "url": None,
         "client_auth": "basic",
         "tokens": "opaque",
         "cache_s": 30,
     }
+    same = await gateway.admin.put("/tenants/acme/issuers/corp", json=shown.json())
+    assert (same.status_code, same.headers["etag"]) == (200, shown.headers["etag"]), same.text
+    assert shown.json()["status"]["introspection_url"] == f"{upstream.url}/introspect"
     assert not [text for text in (str(made), shown.text, entries.text) if INTROSPECTION_SECRET in text]
 
 

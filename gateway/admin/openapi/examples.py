@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.kinds.identity import ISSUER
 from gateway.kinds.index import KINDS, OPERATORS_KINDS
 from gateway.kinds.kind import Kind
 from gateway.kinds.singletons import ACCESS, SINGLETONS
@@ -81,15 +82,6 @@ _BODIES: Mapping[str, Json] = {
     "ToolExplain": {"arguments": {"limit": 10}, "as": {"profile": "readers"}},
     "ToolTry": {"arguments": {"limit": 10}},
     "ToolUpdate": _OVERRIDE,
-    "IssuerCreate": {
-        "name": "corp",
-        "url": "https://login.example",
-        "rules": [{"group": "engineers"}, {"scope": "tools", "profiles": ["default"]}],
-        "enabled": False,
-        "sign_in": {"client_id": "mcp-gateway", "client_secret": "a-secret", "scopes": ["openid", "profile"]},
-        "introspection": {"client_id": "mcp-gateway", "client_secret": "a-secret", "tokens": "jwt", "cache_s": 10},
-    },
-    "IssuerUpdate": {"rules": [{"group": "engineers"}], "max_lifetime_s": 900},
 }
 """The bodies by model name."""
 
@@ -104,7 +96,7 @@ def _derived(kind: Kind[Any]) -> Mapping[str, Json]:
 
 
 _DERIVED: Mapping[str, Json] = {
-    **{model: body for kind in (*KINDS, *OPERATORS_KINDS) for model, body in _derived(kind).items()},
+    **{model: body for kind in (*KINDS, *OPERATORS_KINDS, ISSUER) for model, body in _derived(kind).items()},
     **{f"{one.stem}Replace": one.example for one in SINGLETONS},
     **{f"{one.stem}Update": one.changed_example for one in SINGLETONS},
 }

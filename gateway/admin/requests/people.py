@@ -1,4 +1,4 @@
-"""Request models of issuers and of the people who sign in through them."""
+"""Request models of the clients of issuers, and of the people who sign in through them."""
 
 from typing import Annotated, Literal
 
@@ -7,57 +7,10 @@ from pydantic import Field
 from gateway.admin.requests.lists import ByNameOrTime
 from gateway.admin.requests.models import SecretText, Url
 from gateway.admin.requests.primitives import SecretReferenceSent
-from gateway.domain.members.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
-from gateway.domain.tenancy.issuers import ALGORITHMS, MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
+from gateway.domain.members.formats import HOST, NAME, PRINTABLE, SCOPE
+from gateway.domain.tenancy.issuers import MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
+from gateway.web.kinds.annotations import Fields
 from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery
-
-Claim = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
-Condition = Annotated[str | Absent, GIVEN, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
-Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-
-IssuerName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant; the prefix of subjects.")]
-IssuerUrl = Annotated[Url, Field(description="The issuer identifier, equal to `iss` in the issuer's tokens.")]
-KeySetUrl = Annotated[
-    Url, Field(description="The URL of the issuer's signing keys; default: `jwks_uri` of the metadata.")
-]
-Algorithms = Annotated[
-    list[Algorithm],
-    Field(min_length=1, max_length=len(ALGORITHMS), description="The accepted signature algorithms."),
-]
-Audiences = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE)]],
-    Field(
-        max_length=10, description="Accepted audiences in addition to the URL of the tenant; set only by the operator."
-    ),
-]
-SubjectClaim = Annotated[Claim, Field(description="The claim that names the person: a name or a JSON Pointer.")]
-GroupsClaim = Annotated[Claim, Field(description="The claim with the person's groups: a name or a JSON Pointer.")]
-Lifetime = Annotated[int, Field(ge=60, le=86_400, description="Maximum age of a token in seconds, from its `iat`.")]
-Enabled = Annotated[bool, Field(description="False refuses the tokens of the issuer.")]
-
-
-class AdmissionRuleGiven(BodyModel):
-    """A rule that admits people who match all of its conditions; a rule without conditions admits all people."""
-
-    group: Annotated[Condition, Field(description="A group of the person.")] = None
-    scope: Annotated[Condition, Field(description="A scope of the token.")] = None
-    subject: Annotated[Condition, Field(description="The person's subject at the issuer.")] = None
-    profiles: Annotated[
-        list[Annotated[str, Field(pattern=LABEL)]] | Absent,
-        GIVEN,
-        Field(
-            min_length=1,
-            max_length=100,
-            description="The profiles to which these people are admitted; absent means all.",
-        ),
-    ] = None
-
-
-Rules = Annotated[
-    list[AdmissionRuleGiven],
-    Field(min_length=1, max_length=100, description="The rules that admit users; a user needs to match one."),
-]
-
 
 ClientSecret = Annotated[
     SecretText | Absent,
@@ -65,8 +18,7 @@ ClientSecret = Annotated[
     Field(description="The client's secret. Without it and a reference, the stored secret or reference is kept."),
 ]
 ClientSecretReference = Annotated[
-    SecretReferenceSent | Absent,
-    GIVEN,
+    SecretReferenceSent | None,
     Field(description="The location of the secret in an external store, instead of `client_secret`."),
 ]
 
@@ -144,61 +96,13 @@ IntrospectionOf = Annotated[
 ]
 
 
-RequiresDpop = Annotated[
-    bool,
-    Field(
-        description="True: only tokens that are bound to a key of the client (DPoP) are accepted; with `sign_in`, the "
-        "gateway issues no others."
-    ),
-]
-
-
-class IssuerCreate(BodyModel):
-    """An authorization server whose access tokens the tenant accepts."""
-
-    name: IssuerName
-    url: IssuerUrl
-    rules: Rules
-    jwks_url: Annotated[KeySetUrl | Absent, GIVEN] = None
-    audiences: Audiences = Field(default_factory=list)
-    algorithms: Algorithms = Field(default_factory=lambda: list[Algorithm](["RS256", "PS256", "ES256", "EdDSA"]))
-    subject_claim: SubjectClaim = "sub"
-    groups_claim: GroupsClaim = "groups"
-    max_lifetime_s: Lifetime = 3600
-    enabled: Enabled = True
-    sign_in: SignInOf = None
-    introspection: IntrospectionOf = None
-    requires_dpop: RequiresDpop = False
-
-
-class IssuerUpdate(BodyModel):
-    """Changes of an issuer; absent fields keep their value. Sessions of people from this issuer end."""
-
-    rules: Annotated[Rules | Absent, GIVEN] = None
-    jwks_url: Annotated[KeySetUrl | Absent, GIVEN] = None
-    audiences: Annotated[Audiences | Absent, GIVEN] = None
-    algorithms: Annotated[Algorithms | Absent, GIVEN] = None
-    subject_claim: Annotated[SubjectClaim | Absent, GIVEN] = None
-    groups_claim: Annotated[GroupsClaim | Absent, GIVEN] = None
-    max_lifetime_s: Annotated[Lifetime | Absent, GIVEN] = None
-    enabled: Annotated[Enabled | Absent, GIVEN] = None
-    sign_in: SignInOf = None
-    introspection: IntrospectionOf = None
-    requires_dpop: Annotated[RequiresDpop | Absent, GIVEN] = None
-
-
-class IssuerListQuery(ListQuery):
-    """Search, filters and order of issuers."""
-
-    enabled: Annotated[
-        bool | Absent, Field(description="Only issuers that are enabled (true) or disabled (false).")
-    ] = None
-    sort: ByNameOrTime = None
+CLIENTS: Fields = {"sign_in": (SignInOf, None), "introspection": (IntrospectionOf, None)}
+"""The fields of the gateway's own clients in requests about issuers."""
 
 
 class PersonListQuery(ListQuery):
     """Search, filters and order of people; without `sort` they are ordered by id."""
 
     denied: Annotated[bool | Absent, Field(description="Only people who are denied (true) or allowed (false).")] = None
-    issuer: Annotated[IssuerName | Absent, Field(description="Only people of the issuer of this name.")] = None
+    issuer: Annotated[str | Absent, Field(pattern=NAME, description="Only people of the issuer of this name.")] = None
     sort: ByNameOrTime = None

@@ -1,16 +1,15 @@
-"""Response models of issuers and of the people who sign in with their tokens."""
+"""Response models of the clients of issuers, and of the people who sign in with their tokens."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from gateway.admin.fields import CreatedAt, Id, Name, UpdatedAt
+from gateway.admin.fields import Id
 from gateway.admin.responses.selections import SecretReferenceShown
-from gateway.domain.tenancy.issuers import Issuer
 from gateway.domain.tenancy.keys import Key
+from gateway.web.kinds.annotations import Fields
 from gateway.web.models import CopiedModel, Page, ResponseModel
 
 ClientSecretReferenceShown = Annotated[
@@ -21,31 +20,15 @@ ClientSecretReferenceShown = Annotated[
 ]
 
 
-class AdmissionRuleShown(CopiedModel):
-    """A rule that admits people who match all of its non-null conditions."""
-
-    group: Annotated[str | None, Field(description="A group of the person.")]
-    scope: Annotated[str | None, Field(description="A scope of the token.")]
-    subject: Annotated[str | None, Field(description="The person's subject at the issuer.")]
-    profiles: Annotated[
-        Sequence[str] | None, Field(description="The profiles to which these people are admitted; null means all.")
-    ]
-
-
-class SignInClientShown(ResponseModel):
+class SignInClientShown(CopiedModel):
     """The gateway's own client at the issuer, without its secret."""
 
     client_id: Annotated[str, Field(description="The client's id.")]
     client_secret_reference: ClientSecretReferenceShown
     scopes: Annotated[Sequence[str], Field(description="The scopes that the client requests.")]
-    parameters: Annotated[Mapping[str, str], Field(description="Further parameters of authorization requests.")]
-    redirect_uri: Annotated[
-        str, Field(description="The redirect URI to register; a path if `GATEWAY_PUBLIC_URL` is unset.")
+    parameters: Annotated[
+        Mapping[str, str], BeforeValidator(dict), Field(description="Further parameters of authorization requests.")
     ]
-    authorization_url: Annotated[
-        str, Field(description="The authorization endpoint; empty until the issuer is enabled.")
-    ]
-    token_url: Annotated[str, Field(description="The token endpoint; empty until the issuer is enabled.")]
     registration: Annotated[bool, Field(description="True if MCP clients may register themselves.")]
     client_hosts: Annotated[
         Sequence[str] | None,
@@ -63,10 +46,13 @@ class IntrospectionShown(CopiedModel):
 
     client_id: Annotated[str, Field(description="The client's id.")]
     client_secret_reference: ClientSecretReferenceShown
-    given_url: Annotated[
-        str | None, Field(description="The configured endpoint; null: the endpoint of the issuer's metadata.")
+    url: Annotated[
+        str | None,
+        Field(
+            validation_alias="given_url",
+            description="The configured endpoint; null: the endpoint of the issuer's metadata.",
+        ),
     ]
-    url: Annotated[str, Field(description="The effective endpoint; empty until the issuer is enabled.")]
     client_auth: Annotated[
         str, Field(description="Location of the client's id and secret: `basic` (header) or `post` (body).")
     ]
@@ -74,58 +60,17 @@ class IntrospectionShown(CopiedModel):
     cache_s: Annotated[int, Field(description="Seconds for which an introspection response is cached.")]
 
 
-class IssuerShown(CopiedModel):
-    """An authorization server whose access tokens the tenant accepts."""
-
-    id: Id
-    name: Name
-    url: Annotated[str, Field(description="The issuer identifier, equal to `iss` in the issuer's tokens.")]
-    jwks_url: Annotated[
-        str, Field(description="The URL of the issuer's signing keys; empty until the issuer is enabled.")
-    ]
-    audiences: Annotated[Sequence[str], Field(description="Accepted audiences in addition to the URL of the tenant.")]
-    algorithms: Annotated[Sequence[str], Field(description="The accepted signature algorithms.")]
-    subject_claim: Annotated[str, Field(description="The claim that names the person.")]
-    groups_claim: Annotated[str, Field(description="The claim with the person's groups.")]
-    rules: Annotated[Sequence[AdmissionRuleShown], Field(description="The rules that admit users.")]
-    max_lifetime_s: Annotated[int, Field(description="Maximum age of a token in seconds, counted from its `iat`.")]
-    enabled: Annotated[bool, Field(description="False: the gateway refuses the tokens of the issuer.")]
-    sign_in: Annotated[SignInClientShown | None, Field(description="The gateway's own client at the issuer.")]
-    introspection: Annotated[
-        IntrospectionShown | None, Field(description="The gateway's client at the introspection endpoint.")
-    ]
-    requires_dpop: Annotated[
-        bool, Field(description="True: only tokens that are bound to a key of the client are accepted.")
-    ]
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-    @classmethod
-    def at(cls, issuer: Issuer, slug: str, public_url: str | None) -> Self:
-        """Build the response from an issuer of the tenant with this slug."""
-        client, copied = issuer.sign_in, cls.of(replace(issuer, sign_in=None))
-        if client is None:
-            return copied
-        reference = client.client_secret_reference
-        shown = SignInClientShown(
-            client_id=client.client_id,
-            client_secret_reference=None if reference is None else SecretReferenceShown.of(reference),
-            scopes=client.scopes,
-            parameters=dict(client.parameters),
-            redirect_uri=f"{public_url or ''}{issuer.callback_path(slug)}",
-            authorization_url=client.authorization_url,
-            token_url=client.token_url,
-            registration=client.registration,
-            client_hosts=client.client_hosts,
-            grant_idle_s=client.grant_idle_s,
-            grant_max_s=client.grant_max_s,
-            max_unchecked_s=client.max_unchecked_s,
-        )
-        return copied.model_copy(update={"sign_in": shown})
-
-
-class IssuerPage(Page[IssuerShown]):
-    """One page of a tenant's issuers."""
+CLIENTS: Fields = {
+    "sign_in": (
+        Annotated[SignInClientShown | None, Field(description="The gateway's own client at the issuer.")],
+        ...,
+    ),
+    "introspection": (
+        Annotated[IntrospectionShown | None, Field(description="The gateway's client at the introspection endpoint.")],
+        ...,
+    ),
+}
+"""The fields of the gateway's own clients in responses about issuers."""
 
 
 class PersonShown(ResponseModel):

@@ -36,13 +36,12 @@ from gateway.errors import (
     NotFound,
     ReferenceMissing,
 )
+from gateway.kinds.identity import MAX_ISSUERS
 from gateway.store.engine import Db
 from gateway.store.identity import issuers, people
 from gateway.store.kinds.profiles import PROFILES
 from gateway.upstream.auth.key_sets import fetch_key_set
 
-MAX_ISSUERS = 10
-"""Limit on the issuers of one tenant."""
 _CHANGED = "the issuer was changed by another request; read it, and send the change again"
 _MAX_ANNOUNCED = 1000
 """Number of people whose sessions end at once when their issuer changes; other sessions end within seconds."""
@@ -159,6 +158,23 @@ async def update_issuer(
     await _announce(tenant, catalog, affected)
     keep_keys(tenant, catalog, saved, keys)
     return saved
+
+
+async def set_issuer(
+    tenant: TenantId,
+    catalog: CatalogContext,
+    name: str,
+    revise: Callable[[IssuerDraft], IssuerDraft],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Issuer:
+    """Replace an issuer, as `update_issuer` does; one that would not change is left as it is, with its sessions."""
+    before = await get_issuer(tenant, catalog, name)
+    if not _is_changed(revise(_draft_of(before)), before):
+        check_version(before, expected)
+        return before
+    return await update_issuer(tenant, catalog, name, revise, by=by, expected=expected)
 
 
 async def refresh_keys(
@@ -334,6 +350,19 @@ async def _check_profiles(tenant: TenantId, db: Db, rules: Sequence[AdmissionRul
 def _members(draft: IssuerDraft) -> dict[str, Any]:
     members = {name: getattr(draft, name) for name in IssuerDraft.__slots__}
     return members | {"introspection": None if draft.introspection is None else draft.introspection.client}
+
+
+def _is_changed(draft: IssuerDraft, before: Issuer) -> bool:
+    """True if a draft changes an issuer or gives a secret; the endpoints of its clients are no part of a draft."""
+    sign_in, introspection = draft.sign_in, draft.introspection
+    if (sign_in is not None and sign_in.secret) or (introspection is not None and introspection.secret):
+        return True
+    client = None if sign_in is None else sign_in_clients.described(sign_in, before.sign_in)
+    inspected = None if introspection is None else introspection.client
+    if inspected is not None and before.introspection is not None:
+        inspected = replace(inspected, url=before.introspection.url)
+    members = {**_members(draft), "sign_in": client, "introspection": inspected, "jwks_url": draft.jwks_url or ""}
+    return replace(before, **members) != before
 
 
 def _draft_of(issuer: Issuer) -> IssuerDraft:

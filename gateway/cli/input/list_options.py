@@ -41,7 +41,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         _choice("state", list(KeyState), "Only keys in this state."),
         click.option("--profile", help="Only keys that are bound to this profile."),
     ),
-    "issuers": (click.option("--enabled/--disabled", default=None, help="Only issuers that are enabled or disabled."),),
     "people": (
         click.option("--denied/--not-denied", default=None, help="Only people who are denied or allowed."),
         click.option("--issuer", help="Only people of the issuer of this name."),

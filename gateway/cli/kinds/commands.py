@@ -32,6 +32,7 @@ from gateway.cli.output.tables import render_table
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import keeps, settable
 
+_OF_TENANT = "a tenant's "
 _STANDARD_INPUT = "-"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FILE_ENDINGS = (".json", ".yaml", ".yml")
@@ -68,9 +69,9 @@ class KindCommands:
         name = self.name or kind.name.replace("_", "-")
         plural = kind.plural_words
         named = kind.address == "name" or kind.is_found_by_key
-        owner = "" if kind.is_operators else "a tenant's "
+        owner = "" if kind.is_operators else _OF_TENANT
         group = Commands(name, help=self.about or f"List, show, create, set, change and delete {owner}{plural}.")
-        self._add_list(group, f"List {owner}{plural}." + _order_of(kind))
+        self.add_list(group)
         if "show" in self.verbs:
             self._add_show(group, f"Show one {kind.words}.")
         for verb, about in (
@@ -93,8 +94,10 @@ class KindCommands:
         """The decorator of commands; those of the operator's objects select no tenant."""
         return with_admin if self.kind.is_operators else with_tenant
 
-    def _add_list(self, group: click.Group, about: str) -> None:
+    def add_list(self, group: click.Group) -> None:
+        """Add `list` to a group, also to one whose other commands are written by hand."""
         kind = self.kind
+        about = f"List {'' if kind.is_operators else _OF_TENANT}{kind.plural_words}." + _order_of(kind)
 
         @group.command("list", help=about)
         @list_options_of(kind)

@@ -53,6 +53,15 @@ def check_url(text: str) -> str:
     return text
 
 
+def check_url_if_any(text: str) -> str:
+    """Return an empty text, or one that `check_url` accepts.
+
+    Raises:
+        ValueError: it does not.
+    """
+    return text and check_url(text)
+
+
 Prose = Annotated[str, Length(most=2000), Check(check_lines)]
 """A description, for people."""
 ShortText = Annotated[str, Length(least=1, most=200), Check(check_printable)]

@@ -5,16 +5,24 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
+from gateway.domain.members.formats import LABEL, PRINTABLE
+from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Setter, Shape
+from gateway.domain.members.values import MAX_URL_LENGTH, Url, check_url_if_any
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.principals import pack_claims
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.secret_references import SecretReference
 
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """Signature algorithms (RFC 7518, RFC 8037) that an issuer may use; none of them has a shared secret."""
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+
+Claim = Annotated[str, Length(least=1, most=200), Form(PRINTABLE)]
+"""A name of a claim or a JSON Pointer, or a value that a claim must have."""
+_EMPTY_OR_URL = Annotated[str, Length(most=MAX_URL_LENGTH), Check(check_url_if_any)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +40,14 @@ class IdentityClaims:
 class AdmissionRule:
     """Rule that admits people who match all of its set conditions; without a condition, all users of the issuer."""
 
-    group: str | None = None
-    scope: str | None = None
-    """A scope of the access token."""
-    subject: str | None = None
-    profiles: tuple[str, ...] | None = None
-    """The profiles that the admitted people may use; None means all."""
+    group: Annotated[Claim | None, About("A group of the person; null means any.")] = None
+    scope: Annotated[Claim | None, About("A scope of the token; null means any.")] = None
+    subject: Annotated[Claim | None, About("The person's subject at the issuer; null means any.")] = None
+    profiles: Annotated[
+        tuple[Annotated[str, Form(LABEL)], ...] | None,
+        Length(least=1, most=100),
+        About("The profiles to which these people are admitted; null means all."),
+    ] = None
 
     def concerns(self, profile: str | None) -> bool:
         """True if the rule admits people to the profile; with None, to any profile."""
@@ -115,6 +125,18 @@ class IntrospectionClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IssuerStatus:
+    """The endpoints of an issuer's clients; null without the client, empty until the issuer is enabled."""
+
+    redirect_uri: Annotated[
+        str | None, About("The redirect URI to register for `sign_in`; a path if `GATEWAY_PUBLIC_URL` is unset.")
+    ] = None
+    authorization_url: Annotated[str | None, About("The authorization endpoint.")] = None
+    token_url: Annotated[str | None, About("The token endpoint.")] = None
+    introspection_url: Annotated[str | None, About("The effective introspection endpoint.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Issuer:
     """An authorization server whose access tokens a tenant accepts.
 
@@ -124,16 +146,33 @@ class Issuer:
 
     id: IssuerId
     name: str
-    url: str
-    jwks_url: str
-    audiences: tuple[str, ...]
-    algorithms: tuple[str, ...]
-    subject_claim: str
-    groups_claim: str
-    rules: tuple[AdmissionRule, ...]
-    max_lifetime_s: int
-    """Maximum age of a token in seconds, from its `iat`."""
-    enabled: bool
+    url: Annotated[
+        Url, About("The issuer identifier, equal to `iss` in the issuer's tokens."), Setter.CREATION, Shape.LISTED
+    ]
+    jwks_url: Annotated[
+        _EMPTY_OR_URL, About("The URL of the issuer's signing keys; empty: `jwks_uri` of the metadata.")
+    ] = ""
+    audiences: Annotated[
+        tuple[Annotated[str, Length(least=1, most=500), Form(PRINTABLE)], ...],
+        Length(most=10),
+        About("Accepted audiences in addition to the URL of the tenant; set only by the operator."),
+    ] = ()
+    algorithms: Annotated[
+        tuple[Algorithm, ...],
+        Length(least=1, most=len(ALGORITHMS)),
+        About("The accepted signature algorithms."),
+    ] = ("RS256", "PS256", "ES256", "EdDSA")
+    subject_claim: Annotated[Claim, About("The claim that names the person: a name or a JSON Pointer.")] = "sub"
+    groups_claim: Annotated[Claim, About("The claim with the person's groups: a name or a JSON Pointer.")] = "groups"
+    rules: Annotated[
+        tuple[AdmissionRule, ...],
+        Length(least=1, most=100),
+        About("The rules that admit users; a user needs to match one."),
+    ]
+    max_lifetime_s: Annotated[
+        int, Bounds(least=60, most=86_400), About("Maximum age of a token in seconds, from its `iat`.")
+    ] = 3600
+    enabled: Annotated[bool, About("False refuses the tokens of the issuer."), Shape.LISTED] = True
     version: int
     created_at: datetime
     updated_at: datetime
@@ -141,8 +180,13 @@ class Issuer:
     """The gateway's sign-in client; None if clients request tokens from the issuer itself."""
     introspection: IntrospectionClient | None = None
     """The gateway's introspection client; None means no introspection: only JWTs are accepted."""
-    requires_dpop: bool = False
-    """True if only tokens that are bound to a key of the client (RFC 9449) are accepted."""
+    requires_dpop: Annotated[
+        bool,
+        About(
+            "True: only tokens that are bound to a key of the client (DPoP) are accepted; with `sign_in`, the gateway "
+            "issues no others."
+        ),
+    ] = False
     access_scopes: Omitted[tuple[str, ...]] = ()
     """The issuer's scopes that access rules name; set by the lookup of a tenant's enabled issuers, not stored."""
 

@@ -14,13 +14,14 @@ from starlette.routing import Route
 
 from gateway.catalog.identity.access_rules import find_roles
 from gateway.catalog.identity.consents import MAX_CONSENTS, page_consents, revoke_consent
-from gateway.catalog.identity.issuers import MAX_ISSUERS, page_issuers
+from gateway.catalog.identity.issuers import page_issuers
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.tenancy.client_setup import ClientTarget
 from gateway.domain.tenancy.grants import Consent
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
+from gateway.kinds.identity import MAX_ISSUERS
 from gateway.kinds.selections import PROFILE_LIMIT
 from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions

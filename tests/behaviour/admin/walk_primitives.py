@@ -282,6 +282,16 @@ async def _walk_issuers(walk: Walk, upstream: RecordingUpstream) -> None:
     changed = await walk.ask("PATCH", f"{path}/corp", 200, json={"max_lifetime_s": 900}, headers=tag)
     assert changed.json()["max_lifetime_s"] == 900
     await walk.ask("PATCH", f"{path}/corp", 412, json={"enabled": False}, headers=tag)
+    same = await walk.ask("PUT", f"{path}/corp", 200, json=changed.json())
+    assert same.headers["etag"] == changed.headers["etag"], "a PUT of what GET returned changed the issuer"
+    await walk.ask("PUT", f"{path}/corp", 400, json={**changed.json(), "url": f"{issuer.url}/other"})
+    await walk.ask("PUT", f"{path}/corp", 412, json=changed.json(), headers=tag)
+    await walk.ask("PUT", f"{path}/none", 404, json={**body, "name": "none"})
+    assert (await walk.ask("PUT", f"{path}/corp", 200, json=body)).json()["max_lifetime_s"] == 3600
+    changed = await walk.ask(
+        "PATCH", f"{path}/corp", 200, json={"rules": changed.json()["rules"], "max_lifetime_s": 900}
+    )
+    assert changed.json()["rules"] == shown.json()["rules"]
     await walk.ask("PATCH", f"{path}/none", 404, json={"enabled": False})
     await walk.ask("POST", f"{path}/corp/refresh-keys", 412, headers=tag)
     fetched = await walk.ask("POST", f"{path}/corp/refresh-keys", 200)

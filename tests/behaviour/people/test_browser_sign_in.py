@@ -142,13 +142,18 @@ async def test_endpoints_of_a_provider_need_tls(office: Office, upstream: Record
 async def test_the_client_is_shown_without_its_secret_and_keeps_it(office: Office) -> None:
     """Ours: the redirect URI to register is shown; a change keeps the secret, another client needs its own (IDN-2)."""
     path = "/tenants/acme/issuers/corp"
-    shown = (await office.gateway.admin.get(path)).json()["sign_in"]
+    whole = (await office.gateway.admin.get(path)).json()
+    shown = whole["sign_in"]
+    before, same = await office.gateway.admin.get(path), await office.gateway.admin.put(path, json=whole)
+    assert (same.status_code, same.headers["etag"]) == (200, before.headers["etag"]), same.text
+    replaced = await office.gateway.admin.put(path, json={**whole, "sign_in": {"client_id": "another"}})
+    assert (replaced.status_code, (await office.gateway.admin.get(path)).json()) == (400, whole)
     other = await office.gateway.admin.patch(path, json={"sign_in": {"client_id": "another"}})
     kept = await office.gateway.admin.patch(
         path, json={"sign_in": {"client_id": CLIENT_ID, "scopes": ["openid", "offline_access"]}}
     )
 
-    assert shown["redirect_uri"] == "/t/acme/sign-in/corp/callback"
+    assert whole["status"]["redirect_uri"] == "/t/acme/sign-in/corp/callback"
     assert (shown["client_secret_reference"], CLIENT_SECRET in str(shown)) == (None, False)
     assert (other.status_code, kept.status_code) == (400, 200)
     async with office.visitor("ada") as ada:

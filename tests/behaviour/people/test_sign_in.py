@@ -313,6 +313,21 @@ async def test_an_issuer_that_cannot_work_is_refused(
     assert (await gateway.admin.get("/tenants/acme/issuers")).json()["items"] == []
 
 
+async def test_a_null_condition_alone_admits_nobody(gateway: RunningGateway) -> None:
+    """Ours: a rule for all people has no condition, or all are null as responses show them (TEN-2)."""
+    await gateway.create_tenant("acme")
+    path, body = "/tenants/acme/issuers", {"name": "corp", "url": "https://login.example", "enabled": False}
+    for conditions in ({"group": None}, {"scope": None, "subject": None}):
+        refused = await gateway.admin.post(path, json={**body, "rules": [{"subject": "ada"}, conditions]})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, f"/rules/1/{min(conditions)}")
+    rules = [{}, {"group": "staff", "scope": None}, {"profiles": ["default"]}]
+    made = await gateway.admin.post(path, json={**body, "rules": rules})
+    assert made.status_code == 201, made.text
+    shown = await gateway.admin.get(f"{path}/corp")
+    same = await gateway.admin.put(f"{path}/corp", json=shown.json())
+    assert (same.status_code, same.headers["etag"]) == (200, shown.headers["etag"]), same.text
+
+
 async def test_an_admin_of_a_tenant_names_no_audience(gateway: RunningGateway, issuer: LocalIssuer) -> None:
     """Ours: with one of another tenant, tokens of that tenant's people would be valid here too (ISO-1)."""
     admin = {"authorization": f"Bearer {await gateway.create_key('acme', 'admin', 'mcp')}"}

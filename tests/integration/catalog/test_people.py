@@ -13,6 +13,7 @@ from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.errors import InvalidBody, LimitExceeded, NotFound
+from gateway.kinds.identity import MAX_ISSUERS
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_provider_tokens, make_sign_in
 
@@ -116,7 +117,7 @@ async def test_a_person_is_denied_by_subject_before_the_first_sign_in(
 
 async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer) -> None:
     """Ours: a tenant has few issuers, each by https but where the operator permits the host (ISO-6, TEN-2)."""
-    for index in range(issuers.MAX_ISSUERS - 1):
+    for index in range(MAX_ISSUERS - 1):
         draft = replace(DRAFT, name=f"n{index}", url=f"https://login.example/{index}")
         await issuers.create_issuer(changes.tenant.id, changes.catalog, draft, by=BY)
     with pytest.raises(LimitExceeded):

@@ -155,6 +155,7 @@ def test_what_costs_the_processor_or_waits_for_upstreams_is_marked() -> None:
 
     assert {name for name, work in marked.items() if work is WorkKind.OUTBOUND} == {
         "create_issuer",
+        "replace_issuer",
         "update_issuer",
         "refresh_keys",
         "create_source",

@@ -1,86 +1,130 @@
-"""Endpoints of issuers of access tokens."""
+"""Endpoints of issuers of access tokens. Models and list follow from the declaration; the two clients are special."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
+
+from pydantic import BaseModel
 
 from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.kinds import check_same, rules_of
 from gateway.admin.limits import WorkKind
-from gateway.admin.list_search import ISSUERS
-from gateway.admin.requests.people import (
-    AdmissionRuleGiven,
-    IntrospectionGiven,
-    IssuerCreate,
-    IssuerListQuery,
-    IssuerUpdate,
-    SignInClientGiven,
-)
+from gateway.admin.requests.people import CLIENTS, IntrospectionGiven, SignInClientGiven
 from gateway.admin.requests.primitives import read_reference
-from gateway.admin.responses.people import IssuerPage, IssuerShown
+from gateway.admin.responses.people import CLIENTS as CLIENTS_SHOWN
 from gateway.catalog.identity import issuers
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft
 from gateway.catalog.identity.issuers import IssuerDraft
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.issuers import AdmissionRule, IntrospectionClient, Issuer, SignInClient
-from gateway.web.models import NoBody, NoQuery
+from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, IssuerStatus, SignInClient
+from gateway.errors import Fault, InvalidBody
+from gateway.kinds.identity import ISSUER
+from gateway.kinds.members import settable
+from gateway.web.kinds.annotations import make_model, merged
+from gateway.web.kinds.models import models_of
+from gateway.web.models import BodyModel, NoBody, NoQuery, Page
+
+_CONDITIONS = frozenset({"group", "scope", "subject"})
+_OWN = models_of(ISSUER)
+_SHOWN = make_model("IssuerShown", _OWN.shown, f"{ISSUER.about[:1].upper()}{ISSUER.about[1:]}.", CLIENTS_SHOWN)
+_GENERIC: Any = Page
+_PAGE: type[Page[Any]] = make_model("IssuerPage", _GENERIC[_SHOWN], "One page of a tenant's issuers.", {})
+_MODELS = replace(
+    _OWN,
+    create=make_model("IssuerCreate", _OWN.create, "A new issuer.", CLIENTS),
+    whole=make_model("IssuerReplace", _OWN.whole, "A complete issuer; absent fields have their default.", CLIENTS),
+    change=make_model("IssuerUpdate", _OWN.change, "Changes of an issuer; absent fields keep their value.", CLIENTS),
+    shown=_SHOWN,
+)
 
 
-async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[IssuerShown]:
+async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[BaseModel]:
     slug = (await get_tenant(tenant, admin.catalog)).slug
-    return [IssuerShown.at(one, slug, admin.catalog.options.public_url) for one in found]
+    return [_MODELS.show(one, _status_of(one, slug, admin.catalog.options.public_url)) for one in found]
 
 
-_NOUN: Noun[Issuer] = Noun(singular="issuer", path="/tenants/{t}/issuers", key="name", shown=IssuerShown, show=_show)
-
-
-async def create_issuer(admin: AdminDependencies, call: AdminRequest[IssuerCreate, NoQuery]) -> AdminResponse:
-    """Accept the access tokens of an authorization server; if enabled, its metadata and keys are fetched first."""
-    body = call.body
-    draft = IssuerDraft(
-        name=body.name,
-        url=body.url,
-        rules=_rules(body.rules),
-        jwks_url=body.jwks_url,
-        audiences=tuple(body.audiences),
-        algorithms=tuple(body.algorithms),
-        subject_claim=body.subject_claim,
-        groups_claim=body.groups_claim,
-        max_lifetime_s=body.max_lifetime_s,
-        enabled=body.enabled,
-        sign_in=_client(body.sign_in),
-        introspection=_introspection(body.introspection),
-        requires_dpop=body.requires_dpop,
+def _status_of(issuer: Issuer, slug: str, public_url: str | None) -> IssuerStatus:
+    client, introspection = issuer.sign_in, issuer.introspection
+    return IssuerStatus(
+        redirect_uri=None if client is None else f"{public_url or ''}{issuer.callback_path(slug)}",
+        authorization_url=None if client is None else client.authorization_url,
+        token_url=None if client is None else client.token_url,
+        introspection_url=None if introspection is None else introspection.url,
     )
+
+
+_NOUN: Noun[Issuer] = Noun(singular="issuer", path="/tenants/{t}/issuers", key="name", shown=_SHOWN, show=_show)
+
+
+async def create_issuer(admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
+    """Accept the access tokens of an authorization server; if enabled, its metadata and keys are fetched first."""
+    draft = IssuerDraft(name=getattr(call.body, ISSUER.keyed), **_members(call.body, is_whole=True))
     made = await issuers.create_issuer(call.tenant, admin.catalog, draft, by=call.by)
     return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
-async def update_issuer(admin: AdminDependencies, call: AdminRequest[IssuerUpdate, NoQuery]) -> AdminResponse:
+async def replace_issuer(admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
+    """Replace an issuer; absent fields have their default. Sessions and streams of its people end, if it changes."""
+    name = call.path["name"]
+    current = await issuers.get_issuer(call.tenant, admin.catalog, name)
+    check_same(ISSUER, call.body, name, current)
+    _OWN.compose(call.body, name, current)  # refuses another URL
+    members = _members(call.body, is_whole=True)
+    change = partial(issuers.set_issuer, call.tenant, admin.catalog, name, lambda draft: replace(draft, **members))
+    expected = frozenset[str]() if call.creates_only else call.expected
+    return await _NOUN.respond(admin, call, await change(by=call.by, expected=expected))
+
+
+async def update_issuer(admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
     """Change an issuer; sessions and streams of its people end."""
-
-    def revise(draft: IssuerDraft) -> IssuerDraft:
-        sent = dict(call.body.sent())
-        if call.body.rules is not None:
-            sent["rules"] = _rules(call.body.rules)
-        if "sign_in" in sent:
-            sent["sign_in"] = _client(call.body.sign_in)
-        if "introspection" in sent:
-            sent["introspection"] = _introspection(call.body.introspection)
-        for name in sent.keys() & {"audiences", "algorithms"}:
-            sent[name] = tuple(sent[name])
-        return replace(draft, **sent)
-
-    update = partial(issuers.update_issuer, call.tenant, admin.catalog, call.path["name"], revise)
-    return await _NOUN.respond(admin, call, await update(by=call.by, expected=call.expected))
+    members = _members(call.body, is_whole=False)
+    change = partial(issuers.update_issuer, call.tenant, admin.catalog, call.path["name"])
+    changed = await change(lambda draft: replace(draft, **members), by=call.by, expected=call.expected)
+    return await _NOUN.respond(admin, call, changed)
 
 
 async def refresh_keys(admin: AdminDependencies, call: AdminRequest[NoBody, NoQuery]) -> AdminResponse:
     """Drop the cached signing keys of an issuer on all replicas, and fetch them again; sessions of its people end."""
     refresh = partial(issuers.refresh_keys, call.tenant, admin.catalog, call.path["name"])
     return await _NOUN.respond(admin, call, await refresh(by=call.by, expected=call.expected))
+
+
+def _members(body: BodyModel, *, is_whole: bool) -> dict[str, Any]:
+    """The members of a draft that a body gives; those of a whole one have defaults."""
+    names = type(body).model_fields.keys() if is_whole else body.sent().keys()
+    _refuse_null_conditions(getattr(body, "rules", None) or ())
+    own = [one for one in settable(Issuer) if one.name in names]
+    members = {one.name: merged(None, getattr(body, one.name), one.hint) for one in own}
+    if "jwks_url" in members:
+        members["jwks_url"] = members["jwks_url"] or None
+    if "sign_in" in names:
+        members["sign_in"] = _client(getattr(body, "sign_in", None))
+    if "introspection" in names:
+        members["introspection"] = _introspection(getattr(body, "introspection", None))
+    return members
+
+
+def _refuse_null_conditions(rules: Sequence[BodyModel]) -> None:
+    """Refuse a rule whose only conditions are null, such as one from a template without a value: it admits all people.
+
+    A rule that admits all people has no condition, or all of them are null, as responses show it.
+
+    Raises:
+        InvalidBody: there is such a rule; the faults name the conditions.
+    """
+    faults = [
+        Fault(pointer=f"/rules/{index}/{name}", reason="must not be the only condition if it is null; leave it out")
+        for index, rule in enumerate(rules)
+        if not any((sent := {name: rule.sent()[name] for name in _CONDITIONS & rule.sent().keys()}).values())
+        and sent.keys() != _CONDITIONS
+        for name in sorted(sent)
+    ]
+    if faults:  # guard: issuer-null-conditions
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
 
 
 def _client(given: SignInClientGiven | None) -> SignInDraft | None:
@@ -114,29 +158,14 @@ def _introspection(given: IntrospectionGiven | None) -> IntrospectionDraft | Non
     return IntrospectionDraft(client=client, secret=given.client_secret)
 
 
-def _rules(given: Sequence[AdmissionRuleGiven]) -> tuple[AdmissionRule, ...]:
-    return tuple(
-        AdmissionRule(
-            group=rule.group,
-            scope=rule.scope,
-            subject=rule.subject,
-            profiles=None if rule.profiles is None else tuple(rule.profiles),
-        )
-        for rule in given
-    )
-
-
 ENDPOINTS = (
-    _NOUN.list_route(
-        "List the issuers whose access tokens the tenant accepts.",
-        issuers.page_issuers,
-        ISSUERS,
-        IssuerListQuery,
-        IssuerPage,
-    ),
-    _NOUN.create_route(create_issuer, IssuerCreate, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
+    _NOUN.list_route("List the tenant's issuers.", issuers.page_issuers, rules_of(ISSUER), _OWN.query, _PAGE),
+    _NOUN.create_route(create_issuer, _MODELS.create, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
     _NOUN.show_route("Show an issuer.", issuers.get_issuer),
-    _NOUN.update_route(update_issuer, IssuerUpdate, problems={422}, work=WorkKind.OUTBOUND),
+    _NOUN.upsert_route(
+        replace_issuer, _MODELS.whole, responses={200: _SHOWN}, problems={409, 422}, work=WorkKind.OUTBOUND
+    ),
+    _NOUN.update_route(update_issuer, _MODELS.change, problems={422}, work=WorkKind.OUTBOUND),
     _NOUN.action_route("refresh-keys", refresh_keys, problems=frozenset({502}), work=WorkKind.OUTBOUND),
     _NOUN.delete_route("Delete an issuer with its people; their sessions end.", issuers.remove_issuer),
 )

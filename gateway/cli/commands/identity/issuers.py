@@ -11,8 +11,10 @@ from gateway.cli.input.json_fields import JsonObject, text_at, to_object
 from gateway.cli.input.options import DURATION, DURATION_OR_SECONDS
 from gateway.cli.input.references import parse_reference, write_reference
 from gateway.cli.input.secrets import read_secret
-from gateway.cli.item_commands import add_delete, add_list, add_show
+from gateway.cli.item_commands import add_delete, add_show
+from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.output.tables import render_pairs
+from gateway.kinds.identity import ISSUER
 
 _NOUN = "issuers"
 _CONFIGURED_FIELDS = (
@@ -27,7 +29,8 @@ _CONFIGURED_FIELDS = (
 )
 """The configured fields of the gateway's client; its other fields come from the issuer's metadata."""
 _REFERENCE = "client_secret_reference"
-_CLIENT_FIELDS = (*_CONFIGURED_FIELDS, _REFERENCE, "redirect_uri", "authorization_url", "token_url")
+_CLIENT_FIELDS = (*_CONFIGURED_FIELDS, _REFERENCE)
+_STATUS_FIELDS = ("redirect_uri", "authorization_url", "token_url", "introspection_url")
 _CONFIGURED_INTROSPECTION = ("client_id", "url", "client_auth", "tokens", "cache_s")
 """The members of the gateway's client at the introspection endpoint; each option begins with `introspection_`."""
 _INTROSPECTION_FIELDS = (*_CONFIGURED_INTROSPECTION, _REFERENCE)
@@ -185,7 +188,6 @@ def update_issuer(
     if introspection:
         stored = to_object(context.admin.get(path).get("introspection"))
         before = {member: stored[member] for member in _CONFIGURED_INTROSPECTION if member in stored}
-        before |= {"url": stored["given_url"]} if stored else {}
         wanted["introspection"] = (before | introspection) if introspection.get("client_id", True) else None
     changed = context.admin.send("PATCH", path, wanted)
     context.show(changed, lambda: _describe(changed))
@@ -245,9 +247,13 @@ def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]
 
 
 def _describe(found: JsonObject) -> str:
-    parts = {"sign_in": _CLIENT_FIELDS, "introspection": _INTROSPECTION_FIELDS}
+    parts = {"sign_in": _CLIENT_FIELDS, "introspection": _INTROSPECTION_FIELDS, "status": _STATUS_FIELDS}
     pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name not in parts]
-    more = [(f"{part} {name}".replace("_", " "), _text(found, part, name)) for part in parts for name in parts[part]]
+    more = [
+        (f"{part} {name}".removeprefix("status ").replace("_", " "), _text(found, part, name))
+        for part in parts
+        for name in parts[part]
+    ]
     return render_pairs([*pairs, *(pair for pair in more if pair[1])])
 
 
@@ -257,6 +263,6 @@ def _text(found: JsonObject, part: str, name: str) -> str:
     return write_reference(reference) if reference else text_at(client, name)
 
 
-add_list(issuer, _NOUN, "List a tenant's issuers.", ("name", "id", "url", "enabled"))
+KindCommands(kind=ISSUER).add_list(issuer)
 add_show(issuer, _NOUN, "Show an issuer.", describe=_describe)
 add_delete(issuer, _NOUN, "Delete an issuer with its people; their sessions end.")
