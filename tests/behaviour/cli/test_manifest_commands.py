@@ -13,8 +13,10 @@ import yaml
 from gateway.cli.exit_codes import ExitCode
 from gateway.kinds.manifests import MANIFEST_KINDS
 from tests.behaviour.cli.conftest import ROOT, Terminal
+from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add, template
+from tests.support.upstream import RecordingUpstream
 from tests.unit.cli.manifests.reading import VARIABLE, example_of
 
 EXAMPLE = ROOT / "examples" / "platform"
@@ -293,3 +295,59 @@ async def test_the_example_is_applied(terminal: Terminal, gateway: RunningGatewa
     assert [one["name"] for one in json.loads((terminal.folder / "new").read_text())] == ["alerts"]
     assert (await gateway.admin.get("/tenants/globex/profiles/support")).status_code == 200
     await terminal.do("diff", "-f", "platform", GATEWAY_TENANT="")
+
+
+async def test_only_what_admins_made_is_exported(
+    terminal: Terminal, gateway: RunningGateway, upstream: RecordingUpstream
+) -> None:
+    """Ours: imported tools and built-in profiles are listed, and are in no export; own primitives are (CFG-1)."""
+    await gateway.create_tenant("acme")
+    await gateway.import_document("acme", pets(upstream.url))
+    await add(gateway, "acme", "resource-templates", template("note://{id}", _TEXT))
+
+    exported = (await terminal.do("export")).out
+
+    assert "get_pet" not in exported
+    assert "name: default" not in exported
+    assert "uriTemplate: note://{id}" in exported
+    await terminal.do("diff", "-f", "-", given=exported)
+    await gateway.create_tenant("other")
+    await terminal.do("apply", "-f", "-", "--yes", "--tenant", "other", given=exported)
+    listed: Any = (await gateway.admin.get("/tenants/other/resource-templates")).json()["items"]
+    assert [one["definition"]["uriTemplate"] for one in listed] == ["note://{id}"]
+
+
+async def test_a_refused_secret_is_in_no_output(terminal: Terminal, gateway: RunningGateway) -> None:
+    """Ours: a gateway that starts no programs refuses their secrets, and no output or audit entry has one (CFG-4)."""
+    await gateway.create_tenant("acme")
+    secret = "s3cret-value-of-the-tests"
+    (terminal.folder / "key").write_text(secret)
+    (terminal.folder / "a.yaml").write_text(
+        "apiVersion: gateway/v1\nkind: live-source\nname: a\ntype: command\nenabled: false\nsettings:\n"
+        "  argv: [/bin/false]\n  env: {TOKEN: {env: TOKEN_OF_A}, KEY: {file: key}}\n"
+    )
+    (terminal.folder / "b.yaml").write_text(
+        "apiVersion: gateway/v1\nkind: live-source\nname: b\ntype: command\n"
+        "settings: {argv: 7, env: {A: {file: key}}}\n"
+    )
+    variables = {"TOKEN_OF_A": secret}
+    shown: list[str] = []
+    for arguments in (
+        ("diff", "-f", "a.yaml"),
+        ("diff", "-f", "a.yaml", "--json"),
+        ("plan", "-f", "a.yaml", "-o", "a.plan"),
+        ("apply", "-f", "b.yaml", "--yes"),
+        ("apply", "-f", "a.yaml", "--yes", "--json"),
+        ("export", "--kind", "live-source"),
+        ("audit", "list", "--json"),
+    ):
+        ended = await terminal.run(*arguments, **variables)
+        shown += [ended.out, ended.err]
+    shown += [path.read_text() for path in terminal.folder.glob("*.plan")]
+
+    assert "this gateway starts no commands" in "".join(shown)
+    assert secret not in "".join(shown)
+    missing = await terminal.run("apply", "-f", "a.yaml", "--yes")
+    assert missing.code == ExitCode.USAGE
+    assert "/settings/env/TOKEN: the variable TOKEN_OF_A is not set" in missing.err
+    assert "warning: a.yaml: /settings/env/TOKEN" in (await terminal.run("diff", "-f", "a.yaml")).err
