@@ -144,7 +144,9 @@ class KindEndpoints(Generic[T]):
             return []
         summary = f"Rotate the secret of a {kind.words}; only this response has it. {kind.rotation}"
         problems = frozenset[int]() if kind.has_secret is None else frozenset({409})
-        options = self._options("rotate", summary, problems)
+        options = AllOptions(
+            called=f"rotate_{kind.name}", summary=summary, has_tag=True, problems=problems, scopes=kind.writers
+        )
         responses = {200: self.models.minted}
         return [endpoint("POST", f"{noun.item}/rotate", self._rotate, NoBody, NoQuery, responses, **options)]
 
