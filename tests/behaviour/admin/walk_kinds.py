@@ -84,7 +84,7 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
         if kind.is_found_by_key:
             await _walk_by_key(walk, kind, key, example)
         return
-    again = await walk.ask("PUT", item, 201, json=dict(kind.whole_example))
+    again = await walk.ask("PUT", item, 201, json={name: example[name] for name in kind.whole_example})
     assert again.json()["id"] != made.json()["id"]
     await walk.ask("DELETE", item, 204)
 
