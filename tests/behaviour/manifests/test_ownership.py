@@ -177,6 +177,7 @@ async def test_a_client_is_matched_by_its_only_name(acme: RunningGateway) -> Non
     second = (await acme.admin.post(f"{ROOT}/clients", json={"name": "Reports", **members})).json()["id"]
     refused = await send(acme, changed, set="platform")
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (409, "/objects/1")
+    assert "several clients have the name" in refused.json()["detail"]
     await acme.admin.delete(f"{ROOT}/clients/{second}")
     done = await apply(acme, wanted[:1], set="platform", prune=True, prune_protected=True)
     assert actions(done) == {"a": "none", "Reports": "delete"}
