@@ -11,7 +11,6 @@ from typing import Generic, TypeVar
 from unicodedata import normalize
 
 from gateway.catalog.live.overview import LivePrimitiveView
-from gateway.domain.credentials import StoredCredential
 from gateway.domain.order import Order, join_position, write_moment
 from gateway.domain.tenancy.accounts import UserAccount
 from gateway.domain.tenancy.grants import Consent, Grant
@@ -130,9 +129,6 @@ LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     keyed="place",
     texts=lambda one: (one.remembered.primitive.remote, *definition_texts(one.remembered.primitive.definition)),
     facts={"suspicious": lambda one: bool(one.remembered.findings)},
-)
-CREDENTIALS: ListRules[StoredCredential] = ListRules(
-    name="credentials", texts=lambda one: (one.name, one.field, *one.origins)
 )
 WEBHOOK_DELIVERIES: ListRules[OutboundDelivery] = ListRules(
     name="webhook_deliveries", keyed="id", texts=lambda one: (one.id, one.kind, one.error)

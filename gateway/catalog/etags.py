@@ -4,7 +4,6 @@ import hashlib
 
 from gateway.domain.audit import TrailSink
 from gateway.domain.calls.approvals import Approval
-from gateway.domain.credentials import StoredCredential
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.primitives import Primitive
 from gateway.domain.sources import Source
@@ -38,7 +37,6 @@ Versioned = (
     | Primitive
     | OwnPrimitive
     | Profile
-    | StoredCredential
     | Guardrail
     | Webhook
     | Watch

@@ -20,6 +20,7 @@ from anyio.lowlevel import checkpoint
 
 from gateway.definitions.credential_names import is_credential_name
 from gateway.domain.json_text import decode_json
+from gateway.domain.members.secret import Secret
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.recorded_fields import Recording
 from gateway.domain.text_search.search import search
@@ -85,6 +86,8 @@ def _members(value: object, key: bytes, depth: int) -> Iterator[tuple[str, Json]
 def _to_json(value: object, key: bytes, depth: int) -> Json:
     if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, Secret):  # guard: secret-in-no-trail
+        return _HIDDEN
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, str):

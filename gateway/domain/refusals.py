@@ -2,6 +2,7 @@
 
 BadInput
 ├── MissingArguments        a prompt without its required arguments
+├── SecretNotKept           a change that omits a secret and names another receiver of it
 ├── IdempotencyKeyReused    an Idempotency-Key that belongs to another request
 ├── ClientRefused           an application that the authorization server does not know, or cannot serve
 └── SignInExpired           a sign-in that this browser did not begin, or that has ended or was used
@@ -35,7 +36,16 @@ UpstreamError
 
 from collections.abc import Mapping, Sequence
 
-from gateway.errors import BadInput, CallError, Conflict, Forbidden, PolicyDenied, Unauthenticated, UpstreamError
+from gateway.errors import (
+    BadInput,
+    CallError,
+    Conflict,
+    Forbidden,
+    InvalidBody,
+    PolicyDenied,
+    Unauthenticated,
+    UpstreamError,
+)
 
 
 class MissingArguments(BadInput):
@@ -192,3 +202,9 @@ class SecretUnavailable(UpstreamError):
     """The external store to which a credential refers did not return the secret; nothing was sent."""
 
     code = "upstream.secret_unavailable"
+
+
+class SecretNotKept(InvalidBody):
+    """A change that omits a secret and names another receiver of it; the faults name the members."""
+
+    code = "input.secret_not_kept"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway.kinds.credentials import CREDENTIAL
 from gateway.kinds.deliveries import SINK, WEBHOOK, WEBHOOK_ENDPOINT
 from gateway.kinds.identity import CLIENT, TENANT
 from gateway.kinds.kind import Kind
@@ -24,6 +25,7 @@ KINDS: Sequence[Kind[Any]] = (
     WEBHOOK_ENDPOINT,
     CLIENT,
     LIVE_SOURCE,
+    CREDENTIAL,
 )
 OPERATORS_KINDS: Sequence[Kind[Any]] = (TENANT,)
 """The kinds whose objects belong to no tenant."""

@@ -1,12 +1,13 @@
 """Members of a declared class: name, type hint, default and markers, read from its annotations."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from gateway.domain.members.markers import About, Option, Setter, Shape, StoredAs
+from gateway.domain.members.secret import Secret
 
 M = TypeVar("M")
 P = ParamSpec("P")
@@ -70,6 +71,11 @@ class Member:
         return self.setter is not Setter.ONCE
 
     @property
+    def is_secret(self) -> bool:
+        """True for a part of the object's secret, which is sealed apart and never shown."""
+        return split(without_none(self.hint))[0] is Secret
+
+    @property
     def is_listed(self) -> bool:
         """True if tables show the member."""
         return Shape.LISTED in self.marks
@@ -96,6 +102,12 @@ def members_of(declared: Any) -> Sequence[Member]:
 def settable(declared: Any) -> Sequence[Member]:
     """The members that admins set."""
     return [each for each in members_of(declared) if each.about and each.setter is not Setter.GATEWAY]
+
+
+@cached
+def visible(declared: Any) -> Sequence[Member]:
+    """The members that admins set and responses have: neither secrets nor members that only act at creation."""
+    return [each for each in settable(declared) if each.is_stored and not each.is_secret]
 
 
 @cached
@@ -156,6 +168,28 @@ def entries_of(hint: Any) -> tuple[Any, Any] | None:
 def is_declared(hint: Any) -> bool:
     """True for a class whose members are declared."""
     return isinstance(hint, type) and is_dataclass(hint)
+
+
+def moved_receivers(before: object, after: object) -> Iterator[str]:
+    """Yield the paths of the members, and of their members, that name a receiver of a secret and differ.
+
+    The order of a list is no difference. A set names receivers that were found, so a subset of it is none either.
+    """
+    for each in members_of(type(after)):
+        old, new = getattr(before, each.name), getattr(after, each.name)
+        if Shape.RECEIVER in each.marks and not _has_receivers(old, new):
+            yield each.name
+        elif is_declared(type(new)) and type(old) is type(new):
+            yield from (f"{each.name}/{name}" for name in moved_receivers(old, new))
+
+
+def _has_receivers(old: object, new: object) -> bool:
+    """True if the old value names each receiver that the new value names."""
+    if isinstance(old, frozenset) and isinstance(new, frozenset):
+        return cast("frozenset[object]", new) <= cast("frozenset[object]", old)
+    if isinstance(old, tuple) and isinstance(new, tuple):
+        return frozenset(cast("tuple[object, ...]", old)) == frozenset(cast("tuple[object, ...]", new))
+    return old == new
 
 
 def values_of(one: object, members: Sequence[Member]) -> Mapping[str, Any]:

@@ -27,6 +27,7 @@ MEDIA_TYPE = "application/problem+json"
 _STATUSES: Mapping[type[GatewayError], int] = {
     GatewayError: 500,
     errors.BadInput: 400,
+    refusals.SecretNotKept: 422,
     errors.InvalidDocument: 422,
     errors.DocumentTooLarge: 413,
     errors.ArgumentsInvalid: 422,

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gateway.admin.requests.primitives import Text
-from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.updates.webhook_endpoints import DeliveryState
 from gateway.web.models import Absent, ListQuery, PageQuery
@@ -30,16 +29,6 @@ class KeyListQuery(ListQuery):
     scope: Annotated[Scope | Absent, Field(description="Only keys with this scope.")] = None
     state: Annotated[KeyState | Absent, Field(description="Only keys in this state.")] = None
     profile: Annotated[Text | Absent, Field(description="Only keys that are bound to this profile.")] = None
-    sort: ByNameOrTime = None
-
-
-class CredentialListQuery(ListQuery):
-    """Search, filters and order of credentials."""
-
-    place: Annotated[
-        CredentialLocation | Absent, Field(description="Only credentials in this location of a request.")
-    ] = None
-    kind: Annotated[CredentialKind | Absent, Field(description="Only credentials of this kind.")] = None
     sort: ByNameOrTime = None
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field
 
 from gateway.admin.fields import Id
-from gateway.admin.responses.selections import SecretReferenceShown
 from gateway.domain.tenancy.keys import Key
 from gateway.web.kinds.annotations import Fields
+from gateway.web.kinds.references import SecretReferenceShown
 from gateway.web.models import CopiedModel, Page, ResponseModel
 
 ClientSecretReferenceShown = Annotated[

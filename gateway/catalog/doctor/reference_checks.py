@@ -7,10 +7,11 @@ from gateway.catalog.snapshots.credential_cache import read_external_secret, rea
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
-from gateway.store import credentials, tenants
+from gateway.store import tenants
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import issuers
+from gateway.store.kinds.credentials import CREDENTIALS, open_named
 from gateway.upstream.secret_stores.stores import SecretStores
 
 _CHECK = "secret_references"
@@ -45,8 +46,9 @@ async def _references(
 ) -> list[tuple[str, _Read]]:
     """The names of a tenant's references, and the reads of their secrets."""
     async with store.transaction(tenant) as db:
-        names = await credentials.names_with_reference(tenant, db, limit=limit)
+        stored = await CREDENTIALS.load(tenant, db)
         known = await issuers.page(tenant, db, after=None, limit=_MAX_ISSUERS)
+    names = [one.name for one in stored if one.reference is not None]
     reads: list[tuple[str, _Read]] = [(name, partial(_read, tenant, store, cipher, stores, name)) for name in names]
     for issuer in known:
         for member, client in (("sign_in", issuer.sign_in), ("introspection", issuer.introspection)):
@@ -58,5 +60,5 @@ async def _references(
 
 async def _read(tenant: TenantId, store: Store, cipher: EnvelopeCipher, stores: SecretStores, name: str) -> None:
     async with store.transaction(tenant) as db:
-        opened = await credentials.open_named(tenant, db, cipher, name)
+        opened = await open_named(tenant, db, cipher, name)
     await read_external_secret(store, stores, tenant, opened)

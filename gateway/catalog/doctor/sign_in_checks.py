@@ -9,9 +9,9 @@ from gateway.catalog.doctor.handler_checks import all_tenants
 from gateway.domain.credentials import CredentialKind
 from gateway.domain.findings import Finding, Verdict, fine, list_names, warning
 from gateway.errors import GatewayError
-from gateway.store import credentials
 from gateway.store.engine import Store
 from gateway.store.identity import issuers
+from gateway.store.kinds.credentials import CREDENTIALS
 
 _TIMEOUT_S = 15.0
 _MAX_NAMED = 5
@@ -42,7 +42,7 @@ async def check_sign_in(store: Store, public_url: str | None) -> Finding:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
                     found = await issuers.page(tenant.id, db, after=None, limit=_MAX_ISSUERS)
-                    stored = await credentials.page(tenant.id, db, after=None, limit=_MAX_CREDENTIALS)
+                    stored = await CREDENTIALS.page(tenant.id, db, after=None, limit=_MAX_CREDENTIALS)
                 has_accounts = any(each.kind is CredentialKind.USER for each in stored)
                 is_signing = any(each.enabled and each.sign_in for each in found)
                 signing += [tenant.slug] if is_signing or has_accounts else []

@@ -23,9 +23,9 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.accounts import AccountOwner, AccountState, UserAccount
 from gateway.domain.tenancy.sign_ins import ProviderTokens
 from gateway.errors import Conflict, Forbidden, GatewayError, LimitExceeded, NotFound, TokenRefused
-from gateway.store import credentials
 from gateway.store.engine import Db
 from gateway.store.identity import accounts, keys
+from gateway.store.kinds.credentials import CREDENTIALS, open_named
 from gateway.upstream.auth.token_endpoint import revoke_token, token_revocation
 
 log = structlog.get_logger(__name__)
@@ -72,7 +72,7 @@ async def open_client(tenant: TenantId, catalog: CatalogContext, name: str) -> N
         SecretUnreadable, SecretUnavailable: the secret cannot be read.
     """
     async with catalog.store.transaction(tenant) as db:
-        found = await credentials.open_named(tenant, db, catalog.sealer, name)
+        found = await open_named(tenant, db, catalog.sealer, name)
     if found is None or not isinstance(found.delegation, AccountTerms):
         raise NotFound("There is no such page.")
     return await read_external_secret(catalog.store, catalog.secret_stores, tenant, found) or found
@@ -132,7 +132,7 @@ async def list_connectable(
     """The tenant's credentials of accounts, by name, each with the account of this owner if there is one."""
     tenant = owner.tenant
     async with catalog.store.transaction(tenant) as db:
-        found = await credentials.page(tenant, db, after=None, limit=_MAX_SHOWN)
+        found = await CREDENTIALS.page(tenant, db, after=None, limit=_MAX_SHOWN)
         own = await accounts.page(tenant, db, after=None, limit=_MAX_SHOWN, owner=owner.id)
     by_credential = {account.credential: account for account in own}
     return [(each, by_credential.get(each.id)) for each in found if each.kind is CredentialKind.USER]
@@ -243,7 +243,7 @@ async def _open(
 ) -> tuple[NamedCredential, ProviderTokens] | None:
     """The client and tokens with which an account is revoked; None if they are not available."""
     try:
-        credential = await credentials.open_named(tenant, db, catalog.sealer, account.credential_name)
+        credential = await open_named(tenant, db, catalog.sealer, account.credential_name)
         tokens = await accounts.open_tokens(tenant, db, catalog.sealer, account)
     except GatewayError:
         return None

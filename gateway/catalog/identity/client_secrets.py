@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gateway.catalog.egress import refusal
+from gateway.catalog.kinds.kept_secrets import refuse_moved_secret
 from gateway.catalog.snapshots.credential_cache import read_reference
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
@@ -14,6 +15,7 @@ from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, SignInCl
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.secret_references import SecretReference, fault_of
 from gateway.errors import SecretUnreadable
+from gateway.kinds.members import moved_receivers
 from gateway.store.identity import introspection_secrets, issuers
 
 NOT_STORED = ""
@@ -37,24 +39,33 @@ def check_reference(catalog: CatalogContext, reference: SecretReference, pointer
 def settle_reference(
     catalog: CatalogContext, client: C, secret: str | None, *, stored: C | None, pointer: str, by: Author
 ) -> C:
-    """Return a requested client with its final reference; `stored` is the same client as it is stored, if it is.
+    """Return a requested client with its final reference; `stored` is the client of the issuer as it is stored.
 
     Raises:
         InvalidBody: secret and reference are both present, or both missing, or the author may not use the reference.
+        SecretNotKept: both are missing, and the stored client is another one.
     """
     given, place = client.client_secret_reference, f"{pointer}/client_secret_reference"
     if given is None:
         if secret is not None:
             return client
-        if stored is None:  # guard: client-secret-of-client
-            reason = "is missing: another client or URL needs the secret that the issuer gave it, or a reference to it"
+        if stored is None:
+            reason = "is missing: a client needs the secret that the issuer gave it, or a reference to it"
             raise refusal(f"{pointer}/client_secret", reason)
+        remedy = "another client or URL needs its own `client_secret`, or a `client_secret_reference`"
+        refuse_moved_secret(stored, client, pointer=pointer, remedy=remedy, names={"given_url": "url"})
         return replace(client, client_secret_reference=stored.client_secret_reference)
     if secret is not None:
         raise refusal(place, "the secret is either stored here or in an external store; give one of them")
-    if stored is None or given != stored.client_secret_reference:  # a tenant may keep a reference of the operator
+    # a tenant may keep a reference of the operator
+    if stored is None or is_moved(stored, client) or given != stored.client_secret_reference:
         check_reference(catalog, given, place, by=by)
     return client
+
+
+def is_moved(stored: C, client: C) -> bool:
+    """True if a client is another one than the stored one, so that it needs a secret of its own."""
+    return any(moved_receivers(stored, client))
 
 
 async def open_client_secret(tenant: TenantId, catalog: CatalogContext, issuer: Issuer) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gateway.catalog.egress import refusal, require_tls
-from gateway.catalog.identity.client_secrets import NOT_STORED, open_introspection_secret, settle_reference
+from gateway.catalog.identity.client_secrets import NOT_STORED, is_moved, open_introspection_secret, settle_reference
 from gateway.catalog.snapshots.credential_cache import read_reference
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.http.requests import Credential
@@ -57,9 +57,8 @@ async def find_introspection(
     """
     before, client = issuer.before, draft.client
     stored = None if before is None else before.introspection
-    is_same = stored is not None and (client.client_id, client.given_url) == (stored.client_id, stored.given_url)
-    kept = stored if is_same else None
-    client = settle_reference(catalog, client, draft.secret, stored=kept, pointer=_PLACE, by=by)
+    kept = None if stored is None or is_moved(stored, client) else stored
+    client = settle_reference(catalog, client, draft.secret, stored=stored, pointer=_PLACE, by=by)
     draft = replace(draft, client=client)
     if draft.secret is None and before is not None and stored is not None and _has_secret_of(client, kept):
         is_tested = before.enabled and client.client_auth == stored.client_auth

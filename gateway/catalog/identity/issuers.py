@@ -301,8 +301,7 @@ async def _find_client(
     if wanted is None:
         return None
     sign_in_clients.check_draft(wanted, draft.audiences)
-    kept = stored if stored is not None and stored.client_id == wanted.client.client_id else None
-    client = settle_reference(catalog, wanted.client, wanted.secret, stored=kept, pointer="/sign_in", by=by)
+    client = settle_reference(catalog, wanted.client, wanted.secret, stored=stored, pointer="/sign_in", by=by)
     wanted = replace(wanted, client=client)
     if draft.enabled and sign_in_clients.is_changed(wanted, before):
         return await sign_in_clients.find_endpoints(tenant, catalog, wanted, draft.url)

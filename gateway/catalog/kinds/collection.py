@@ -4,7 +4,6 @@ A verb has three steps. `prepare` may wait for the network or a thread and runs 
 functions run in open changes, so that one transaction can hold many. The event is published after the commit.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
@@ -24,12 +23,13 @@ from gateway.catalog.kinds.special_functions import (
     Revise,
     Tag,
     Written,
+    check_new_name,
     refuse_in_use,
     tag_of_kind,
 )
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
-from gateway.domain.identifiers import TenantId, is_minted
-from gateway.domain.members.formats import WORDS
+from gateway.domain.identifiers import TenantId
+from gateway.domain.members.markers import Shape
 from gateway.domain.order import KEYED, Order, follows, write_moment
 from gateway.errors import (
     Conflict,
@@ -225,12 +225,13 @@ class Collection(Generic[T]):
         if prepared is first:
             return compose
         members = settable(self.kind.of)
+        kept = (*_KEPT, *(one.name for one in members if Shape.REFERENCE in one.marks))
 
         def finish(now: T | None) -> T:
             wanted: Any = compose(now)
-            if values_of(wanted, members) != values_of(first, members):
+            if values_of(wanted, members) != values_of(first, members):  # guard: prepared-unchanged
                 raise Conflict(f"the {self.kind.words} was changed at the same time; read it again")
-            return replace(prepared, **{each: getattr(wanted, each) for each in _KEPT if hasattr(wanted, each)})
+            return replace(prepared, **{each: getattr(wanted, each) for each in kept if hasattr(wanted, each)})
 
         return finish
 
@@ -250,7 +251,7 @@ class Collection(Generic[T]):
                 await self.check(opened, None, new)
             await self.insert(opened, new)
             if self.written is not None:
-                await self.written(opened, None, new)
+                entry.detail |= await self.written(opened, None, new) or {}
         return await self.find(opened.tenant, opened.db, new.id)
 
     async def write_set(
@@ -291,9 +292,9 @@ class Collection(Generic[T]):
                 await self._refuse_taken(opened.tenant, db, key)
             if self.check is not None:
                 await self.check(opened, current, revised)
-            await self.rows.save(opened.tenant, db, revised)
+            await self.save(opened, current, revised)
             if self.written is not None:
-                await self.written(opened, current, revised)
+                entry.detail |= await self.written(opened, current, revised) or {}
             await note_hand_change(opened, entry, self.kind.name, current.id)
         return await self.find(opened.tenant, opened.db, current.id)
 
@@ -317,6 +318,11 @@ class Collection(Generic[T]):
     async def insert(self, opened: OpenChanges, new: T) -> None:
         """Store a new object in open changes, without checks and without an entry."""
         await self.rows.insert(opened.tenant, opened.db, new)
+
+    async def save(self, opened: OpenChanges, current: T, revised: T) -> None:
+        """Store a changed object in open changes, without checks and without an entry."""
+        del current
+        await self.rows.save(opened.tenant, opened.db, revised)
 
     async def _ready_for(
         self,
@@ -389,10 +395,4 @@ class Collection(Generic[T]):
 
     def check_new_name(self, name: str) -> None:
         """Refuse a name under which no object can be created, such as the id of a removed object."""
-        words = self.kind.words
-        if self.kind.keyed == "id":
-            raise NotFound(f"no such {words}")
-        if is_minted(name):
-            raise NotFound(f"no such {words}; to create one, use a {self.kind.keyed}, not an id")
-        if self.kind.is_named and not re.fullmatch(self.kind.form, name):
-            raise NotFound(f"no such {words}; to create one, its name {WORDS[self.kind.form]}")
+        check_new_name(self.kind, name)

@@ -13,8 +13,8 @@ from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, Guardr
 from gateway.domain.text_search.patterns import PATTERNS
 from gateway.errors import Fault, InvalidBody, ReferenceMissing
 from gateway.kinds.selections import GUARDRAIL
-from gateway.store import credentials
 from gateway.store.engine import Db
+from gateway.store.kinds.credentials import open_named
 from gateway.store.kinds.guardrails import GUARDRAILS as ROWS
 from gateway.store.kinds.singletons import POLICY
 
@@ -57,7 +57,7 @@ async def _check_hook(tenant: TenantId, catalog: CatalogContext, db: Db, hook: H
     obstacle = await find_obstacle(tenant, db, hook.credential, origin)
     if obstacle is not None:
         raise _missing("/hook/credential", obstacle)
-    opened = await credentials.open_named(tenant, db, catalog.sealer, hook.credential)
+    opened = await open_named(tenant, db, catalog.sealer, hook.credential)
     if opened is None or not is_secret(opened.credential.value):
         raise _missing("/hook/credential", "its value must be a Standard Webhooks secret: whsec_ and base64")
 

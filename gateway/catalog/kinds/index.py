@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.credentials import CREDENTIALS
 from gateway.catalog.kinds.guardrails import GUARDRAILS
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.kinds.oauth_clients import CLIENTS
@@ -28,5 +29,6 @@ COLLECTIONS: Sequence[Collection[Any]] = (
     ENDPOINTS,
     CLIENTS,
     LIVE_SOURCES,
+    CREDENTIALS,
 )
 OPERATORS_COLLECTIONS: Sequence[Collection[Any]] = (TENANTS,)

@@ -1,11 +1,13 @@
 """Types of the functions that are special of a kind; a collection calls them."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
-from gateway.domain.identifiers import TenantId
-from gateway.errors import Conflict, Fault
-from gateway.kinds.kind import Configured, T
+from gateway.domain.identifiers import TenantId, is_minted
+from gateway.domain.members.formats import WORDS
+from gateway.errors import Conflict, Fault, NotFound
+from gateway.kinds.kind import Configured, Kind, T
 from gateway.store.engine import Db
 
 Revise = Callable[[T], T]
@@ -20,8 +22,10 @@ Complete = Callable[[OpenChanges, T | None, T], Awaitable[T]]
 """Returns a wanted object in its stored form, with the members that follow from others, given the current one."""
 Check = Callable[[OpenChanges, T | None, T], Awaitable[None]]
 """Checks a wanted object in the transaction, given the current one, if any."""
-Written = Callable[[OpenChanges, T | None, T | None], Awaitable[None]]
-"""Writes what belongs to a change, given the object before and after it, such as a job."""
+Written = Callable[[OpenChanges, T | None, T | None], Awaitable[Mapping[str, object] | None]]
+"""Writes what belongs to a change, given the object before and after it, such as a job; returns members of the audit
+entry's detail, if any.
+"""
 Removing = Callable[[OpenChanges, T], Awaitable[None]]
 """Runs before an object is removed, for what needs its rows."""
 InUse = Callable[[TenantId, Db, T], Awaitable[Sequence[tuple[str, str]]]]
@@ -54,3 +58,18 @@ def refuse_in_use(words: str, name: str, users: Sequence[tuple[str, str]]) -> No
     suffix = f" and {len(users) - 1} more" if len(users) > 1 else ""
     faults = [Fault(pointer="", reason=f"used by {user}") for user in named_users]
     raise Conflict(f"the {words} {name} is used by {named_users[0]}{suffix}", faults=faults)
+
+
+def check_new_name(kind: Kind[T], name: str) -> None:
+    """Refuse a name under which no object can be created, such as the id of a removed object.
+
+    Raises:
+        NotFound: it is such a name.
+    """
+    words = kind.words
+    if kind.keyed == "id":
+        raise NotFound(f"no such {words}")
+    if is_minted(name):
+        raise NotFound(f"no such {words}; to create one, use a {kind.keyed}, not an id")
+    if kind.is_named and not re.fullmatch(kind.form, name):
+        raise NotFound(f"no such {words}; to create one, its name {WORDS[kind.form]}")

@@ -12,9 +12,11 @@ from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN
 from gateway.domain.json_access import point
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Veil
+from gateway.domain.members.secret import Secret
 from gateway.kinds.members import Member
 
 _DOMAIN = b"manifest\0"
+_NOT_SHOWN = "(not shown)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +44,8 @@ def find_changes(before: Any | None, after: Any | None, members: Sequence[Member
 
 
 def digest_of(one: Any, members: Sequence[Member], *, key: bytes) -> bytes:
-    """A MAC of these members. Members with their default do not count, so that a new member changes no digest."""
-    given = [each for each in members if getattr(one, each.name) != each.default]
+    """A MAC of these members. Secrets, and members with their default, do not count: a new member changes no digest."""
+    given = [each for each in members if not each.is_secret and getattr(one, each.name) != each.default]
     text = orjson.dumps(_describe(one, given), option=orjson.OPT_SORT_KEYS)
     return hmac.digest(key, _DOMAIN + text, "sha256")
 
@@ -72,7 +74,9 @@ def _describe(one: Any | None, members: Sequence[Member]) -> Mapping[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """The value in the form of JSON; bytes are a JSON text."""
+    """The value in the form of JSON; bytes are a JSON text, and a secret is not shown."""
+    if isinstance(value, Secret):
+        return _NOT_SHOWN
     return decode_json(value) if isinstance(value, bytes) else msgspec.to_builtins(value)
 
 

@@ -24,8 +24,9 @@ from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.openapi.operation.names import RESERVED
-from gateway.store import credentials, operations, primitives
+from gateway.store import operations, primitives
 from gateway.store.engine import Db
+from gateway.store.kinds.credentials import CREDENTIALS
 from gateway.store.kinds.primitives import ROWS, TOOLS
 from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
@@ -168,7 +169,7 @@ async def _look_up(
         found = await operations.find(tenant, db, names, {one.operation for one in pinned})
         known.operations = index_operations(found)
     for name in credential_names:
-        credential = await credentials.get(tenant, db, name)
+        credential = await CREDENTIALS.get(tenant, db, name)
         if credential is not None and credential.name == name:
             known.credentials[name] = credential
     return known

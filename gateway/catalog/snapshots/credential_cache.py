@@ -17,10 +17,11 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import DatabaseUnavailable
-from gateway.store import credentials, secrets
+from gateway.store import secrets
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
+from gateway.store.kinds.credentials import open_named
 from gateway.store.kinds.tenants import TENANTS
 from gateway.upstream.secret_stores.stores import SecretStores
 
@@ -79,7 +80,7 @@ async def _open_source(sealer: EnvelopeCipher, tenant: TenantId, db: Db, source:
 
 
 async def _open_named(sealer: EnvelopeCipher, tenant: TenantId, db: Db, name: str) -> NamedCredential | None:
-    return await credentials.open_named(tenant, db, sealer, name)
+    return await open_named(tenant, db, sealer, name)
 
 
 async def read_external_secret(

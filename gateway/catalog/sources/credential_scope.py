@@ -6,15 +6,17 @@ its own host.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
 
+from gateway.catalog.kinds.kept_secrets import refuse_moved_secret
 from gateway.domain.http.plans import RequestPlan
 from gateway.domain.identifiers import SourceId
+from gateway.domain.members.markers import Shape
 from gateway.domain.sources import Compilation, Source
 from gateway.domain.tools import Tool
-from gateway.errors import Fault, InvalidBody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,13 @@ class _Destination:
 
     origin: str
     security: tuple[tuple[_TokenScheme, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Receivers:
+    """The origins that receive the secrets of a source."""
+
+    origins: Annotated[frozenset[str], Shape.RECEIVER]
 
 
 _decode_destination = msgspec.json.Decoder(_Destination).decode
@@ -54,14 +63,12 @@ def check_destinations(current: Source, before: frozenset[str], compilation: Com
     """Refuse new origins for a source with stored credentials, unless the credentials are sent again.
 
     Raises:
-        InvalidBody: calls would go to new origins; the request must contain `credentials`.
+        SecretNotKept: calls would go to new origins; the request must contain `credentials`.
     """
-    after = {origin for operation in compilation.operations for origin in _origins(operation.plan)}
-    added = sorted(after - before)
-    if not current.schemes or not added:  # guard: credential-destination
+    after = frozenset(origin for operation in compilation.operations for origin in _origins(operation.plan))
+    if not current.schemes:  # guard: credential-destination
         return
-    origins = ", ".join(added[:3])
-    reason = f"the update adds {origins}, for which no credentials were given"
-    remedy = "send `credentials` again, or an empty object to call without them"
-    fault = Fault(pointer="/credentials", reason=f"{reason}; {remedy}")
-    raise InvalidBody(f"credentials: {fault.reason}", faults=[fault])
+    added = ", ".join(sorted(after - before)[:3])
+    remedy = f"the update adds {added}; send `credentials` again, or an empty object to call without them"
+    names = {"origins": "credentials"}
+    refuse_moved_secret(_Receivers(origins=before), _Receivers(origins=after), remedy=remedy, names=names)

@@ -48,8 +48,9 @@ from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState,
 from gateway.domain.updates.watches import Sighting
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.kinds.members import settable, values_of
-from gateway.store import credentials, operations, secrets
+from gateway.store import operations, secrets
 from gateway.store.engine import Db
+from gateway.store.kinds.credentials import CREDENTIALS
 from gateway.store.sources import proposals, refreshes, sources, versions
 
 OWN_ORIGIN = "source:"
@@ -261,7 +262,7 @@ async def store_version(
     await secrets.remove_all(tenant, db, source.id)
     for scheme, credential in ready.draft.credentials.items():
         credential_name = credential.reference
-        if credential_name is not None and await credentials.get(tenant, db, credential_name) is None:
+        if credential_name is not None and await CREDENTIALS.get(tenant, db, credential_name) is None:
             fault = Fault(pointer=f"/credentials/{scheme}", reason=f"the tenant has no credential {credential_name!r}")
             raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
         await secrets.save(tenant, db, catalog.sealer, source=source.id, scheme=scheme, credential=credential)

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from gateway.cli.input.options import limit_option
-from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.domain.tenancy.grants import GrantState
 from gateway.domain.tenancy.keys import KeyState, Scope
@@ -51,10 +50,6 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
         click.option("--subject", help="Only those of users with this subject, such as corp:ada."),
         click.option("--credential", help="Only those for the credential of this name."),
         _choice("state", list(AccountState), "Only accounts in this state."),
-    ),
-    "credentials": (
-        _choice("place", list(CredentialLocation), "Only credentials in this location of a request."),
-        _choice("kind", list(CredentialKind), "Only credentials of this kind."),
     ),
 }
 _SORTS: Mapping[str, Sequence[str]] = {

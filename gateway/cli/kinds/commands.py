@@ -62,6 +62,8 @@ class KindCommands:
     """The help of the group, if it has other commands."""
     remark: Callable[[AdminContext, JsonObject], str] | None = None
     """Returns the line that follows a created object."""
+    complete: Callable[[AdminContext, str, JsonObject], JsonObject] | None = None
+    """Completes the fields that options describe, given the verb."""
 
     def group(self) -> click.Group:
         """Build the group."""
@@ -182,6 +184,7 @@ class KindCommands:
             if verb == "update" and not fields and not is_file(target):
                 raise Failure("nothing to change: give an option, or FILE", ExitCode.USAGE)
             declarations = _declared(target, named, fields, identifier=identifier)
+            declarations = declarations if is_file(target) else self._completed(context, verb, declarations)
             self._write(context, verb, declarations, replaces=replace, is_one=not is_file(target))
 
         command = add_options(write, [one for one in options if one not in arguments])
@@ -205,6 +208,14 @@ class KindCommands:
         command = click.argument("target", required=False, metavar=metavar)(command)
         text = f"{about}\n\nFILE declares objects as JSON or YAML; - reads stdin.\n\n{self._example(verb)}"
         group.command(verb, help=text)(command)
+
+    def _completed(
+        self, context: AdminContext, verb: str, declarations: Sequence[Declaration]
+    ) -> Sequence[Declaration]:
+        """The one object that options describe, with the fields that follow from others."""
+        if self.complete is None:
+            return declarations
+        return [Declaration(place=one.place, content=self.complete(context, verb, one.content)) for one in declarations]
 
     def _example(self, verb: str) -> str:
         """The paragraph of the help with an example."""

@@ -9,6 +9,7 @@ import click
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
+from gateway.cli.input.references import parse_reference
 from gateway.kinds.members import entries_of, settable
 
 
@@ -60,6 +61,24 @@ class Assignment(click.ParamType[Any]):
         if isinstance(of, type) and issubclass(of, StrEnum):
             return name, click.Choice([each.value for each in of]).convert(raw, param, ctx)
         return name, raw
+
+
+class ReferenceText(click.ParamType[Any]):
+    """A reference to a secret in an external store, written STORE:PATH."""
+
+    name = "reference"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the members of the reference."""
+        return parse_reference(str(value), _name_of(param))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """The form of a value."""
+        return "STORE:PATH"
+
+
+def _name_of(param: click.Parameter | None) -> str:
+    return "" if param is None else param.opts[0]
 
 
 class Days(click.ParamType[Any]):

@@ -13,8 +13,16 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
 from gateway.cli.input.options import DURATION_OR_SECONDS, write_duration
-from gateway.cli.kinds.option_types import Assignment, Days, OrNothing, read_member
+from gateway.cli.input.secrets import read_secret
+from gateway.cli.kinds.option_types import (
+    Assignment,
+    Days,
+    OrNothing,
+    ReferenceText,
+    read_member,
+)
 from gateway.domain.members.markers import Bounds, Setter, Shape
+from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import Member, element_of, is_declared, settable, without_none
 from gateway.kinds.singleton import Singleton
@@ -91,6 +99,8 @@ def fields_of(options: Sequence[OptionOf], given: Mapping[str, Any]) -> JsonObje
             continue
         if one.is_many and "" in value and len(value) > 1:
             raise Failure(f"--{one.name}: an empty value excludes others", ExitCode.USAGE)
+        if one.member.is_secret and value:
+            value = read_secret(f"--{one.name}", value)
         if one.member.option.is_file and isinstance(value, str):
             value = read_member(value, one.member.name)
         if one.member.option.is_map:
@@ -111,6 +121,8 @@ def write_options(kind: Kind[Any] | Singleton[Any], fields: JsonObject) -> Itera
                 yield from (f"--{one.name} {name}={each}" for name, each in to_object(value).items())
             elif one.member.option.is_file:
                 yield f"--{one.name} {one.name}.yaml"
+            elif one.member.is_secret:
+                yield f"--{one.name} env:{str(fields.get('name', one.name)).upper()}_{one.name.upper()}"
             elif Shape.DURATION in one.member.marks and isinstance(value, int):
                 yield f"--{one.name} {write_duration(value)}"
             elif one.member.name == _ENABLED:
@@ -129,7 +141,7 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
         if member.option.is_special:
             continue
         nested = element_of(member.hint) or without_none(member.hint)
-        is_whole = member.option.is_file or member.option.is_map
+        is_whole = member.option.is_file or member.option.is_map or nested is SecretReference
         if is_declared(nested) and parent is None and not is_whole:
             yield from _options(nested, is_new=is_new, parent=member)
         else:
@@ -155,7 +167,7 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
         cls=_RenamedOption,
         type=_type(bare, one.member),
         multiple=one.is_many or one.member.option.is_map,
-        metavar=one.member.option.metavar or None,
+        metavar=one.member.option.metavar or ("VALUE" if one.member.is_secret else None),
         help=about,
     )
 
@@ -198,6 +210,8 @@ def _type(bare: Any, member: Member) -> click.ParamType[Any] | None:
 def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
     if member.option.is_map:
         return Assignment(bare)
+    if bare is SecretReference:
+        return ReferenceText()
     if Shape.DAYS in member.marks:
         return Days()
     if Shape.DURATION in member.marks:
@@ -214,6 +228,8 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
 
 def _about(one: OptionOf) -> str:
     text = one.member.about
+    if one.member.is_secret:
+        text += " VALUE may be @FILE or env:NAME."
     if Shape.DURATION in one.member.marks:
         bounds = one.member.mark(Bounds)
         limits = (

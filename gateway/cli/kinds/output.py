@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_objects
+from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
 from gateway.cli.input.options import write_duration
+from gateway.cli.input.references import write_reference
 from gateway.cli.output.tables import render_pairs, render_table, shorten, thousands
-from gateway.domain.members.markers import JsonFormat, Setter, Shape
+from gateway.domain.members.markers import JsonFormat, Shape
+from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.kinds.kind import Kind
-from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, shown, status_of, without_none
+from gateway.kinds.members import STATUS, Member, element_of, is_declared, shown, status_of, visible, without_none
 from gateway.kinds.singleton import Singleton
 
 _TIMES = ("created_at", "updated_at")
@@ -48,6 +50,8 @@ class Field:
         value = pick(found, *self.path)
         if self.is_object:
             return shorten(text_at(found, *self.path, "description"), _DESCRIPTION_WIDTH)
+        if without_none(self.member.hint) is SecretReference and value:
+            return write_reference(to_object(value))
         if value is None and self.member.option.nothing:
             return self.member.option.nothing
         if self.is_duration and isinstance(value, int):
@@ -110,8 +114,7 @@ def _rows(one: Field, value: object) -> list[str]:
 
 
 def _fields(kind: Kind[Any] | Singleton[Any]) -> Iterator[Field]:
-    own = [one for one in settable(kind.of) if one.setter is not Setter.ONCE]
-    yield from _nested(own, ())
+    yield from _nested(visible(kind.of), ())
     status = kind.status or status_of(kind.of)
     if status is not None:
         yield from _nested(shown(status), (STATUS,))
@@ -124,7 +127,7 @@ def _column_title(one: Field) -> str:
 def _nested(members: Sequence[Member], path: tuple[str, ...]) -> Iterator[Field]:
     for one in members:
         bare: Any = without_none(one.hint)
-        if is_declared(bare):
+        if is_declared(bare) and bare is not SecretReference:
             yield from _nested(shown(bare), (*path, one.name))
         else:
             yield Field(path=(*path, one.name), member=one)

@@ -42,6 +42,10 @@ class Shape(Enum):
     """A member that only stored objects have; responses show null for those of another origin."""
     KEPT = auto()
     """A member that a PUT empties or resets only with `If-Match` or `?replace=true`."""
+    RECEIVER = auto()
+    """A member that names a receiver of the object's secret: the stored secret is kept only while it is unchanged."""
+    REFERENCE = auto()
+    """A reference to the secret in an external store, in place of the secret."""
 
 
 @dataclass(frozen=True, slots=True)

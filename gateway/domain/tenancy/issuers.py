@@ -75,7 +75,7 @@ class SignInClient:
     The client's secret is stored separately, encrypted, or in an external store.
     """
 
-    client_id: str
+    client_id: Annotated[str, Shape.RECEIVER]
     client_secret_reference: SecretReference | None = None
     """The location of the secret in an external store; None if it is stored here."""
     scopes: tuple[str, ...] = ("openid",)
@@ -109,10 +109,10 @@ class IntrospectionClient:
     The client's secret is stored separately, encrypted for this endpoint, or in an external store.
     """
 
-    client_id: str
+    client_id: Annotated[str, Shape.RECEIVER]
     client_secret_reference: SecretReference | None = None
     """The location of the secret in an external store; None if it is stored here."""
-    given_url: str | None = None
+    given_url: Annotated[str | None, Shape.RECEIVER] = None
     """The endpoint set by the administrator; None means the endpoint in the issuer's metadata."""
     url: str = ""
     """The endpoint in use; empty until the issuer is enabled."""

@@ -1,9 +1,11 @@
 """References to secrets in external stores: the store, the path below the tenant's own prefix, and the field."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-import msgspec
+from gateway.domain.members.markers import About, Length
 
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -20,15 +22,22 @@ class SecretStoreKind(StrEnum):
     VAULT = "vault"
 
 
-class SecretReference(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretReference:
     """The location of a secret in an external store; the gateway reads it there for each use, and stores no copy.
 
     The path of a file or of a Vault secret is below the prefix of the tenant. For a variable it is the name.
     """
 
-    store: SecretStoreKind
-    path: str
-    field: str | None = None
+    store: Annotated[SecretStoreKind, About("`file`, `vault`, or `variable`, to which only the operator may refer.")]
+    path: Annotated[
+        str,
+        Length(least=1, most=MAX_PATH_LENGTH),
+        About("The path within the tenant's part of the store, or the name of a variable."),
+    ]
+    field: Annotated[Annotated[str, Length(most=MAX_PATH_LENGTH)] | None, About("The field of a secret in Vault.")] = (
+        None
+    )
 
     def __str__(self) -> str:
         return f"{self.store}:{self.path}" + (f"#{self.field}" if self.field else "")

@@ -27,7 +27,7 @@ from gateway.catalog.identity.accounts import (
 )
 from gateway.catalog.identity.issuers import get_issuer
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.credentials import AccountTerms
+from gateway.domain.credentials import AccountTerms, connect_url
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, TenantId
@@ -76,11 +76,11 @@ class AccountLinks:
         Raises:
             CredentialMissing: the gateway has no public URL.
         """
-        return f"{_url(self._origin(), slug, named.name, 'account')}?for={self.tag(tenant, owner, named.id)}"
+        return f"{connect_url(self._origin(), slug, named.name, 'account')}?for={self.tag(tenant, owner, named.id)}"
 
     def callback(self, slug: str, name: str) -> str:
         """Return the redirect URI of a credential. Each credential has its own, so that servers cannot be mixed up."""
-        return callback_url(self._origin(), slug, name)
+        return connect_url(self._origin(), slug, name, "callback")
 
     def tag(self, tenant: TenantId, owner: KeyId, credential: str) -> str:
         """Return the digest of a user and a credential."""
@@ -91,15 +91,6 @@ class AccountLinks:
         if self._public_url is None:  # guard: account-link-host
             raise CredentialMissing("Users connect accounts at the gateway's public URL: set GATEWAY_PUBLIC_URL.")
         return self._public_url
-
-
-def callback_url(public_url: str, slug: str, name: str) -> str:
-    """Return the redirect URI of a credential, to be registered at the authorization server."""
-    return _url(public_url, slug, name, "callback")
-
-
-def _url(public_url: str, slug: str, name: str, page: str) -> str:
-    return f"{public_url}/t/{slug}/connect/{name}/{page}"
 
 
 class StoredAccountTokens:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, cast
 
 import msgspec
@@ -64,7 +64,11 @@ class RowMapper(Generic[T]):
     @cached_property
     def _packed(self) -> Sequence[Member]:
         held = {one.name for one in self._own} | {STATUS}
-        packed = [one for one in members_of(self.of) if one.name not in held and one.is_stored and one.about]
+        packed = [
+            one
+            for one in members_of(self.of)
+            if one.name not in held and one.is_stored and one.about and not one.is_secret
+        ]
         return packed if self._packed_in else []
 
     @property
@@ -126,10 +130,10 @@ class RowMapper(Generic[T]):
         if self._packed_in:
             packed = self._unpack(row[self._packed_in])
             values |= {member.name: getattr(packed, member.name) for member in self._packed}
-        values |= {name: read(row) for name, read in self._derived.items()}
         status = status_of(self.of)
         if status is not None and self._of_status:
             values[STATUS] = status(**{name: read(row[column]) for name, column, read in self._status_reads})
+        values |= {name: read(row) for name, read in self._derived.items()}
         return self.of(**values)
 
     def _pack(self, one: T) -> bytes:
@@ -146,6 +150,8 @@ class RowMapper(Generic[T]):
             return value.value
         if value is None and self._is_never_null(column):
             return ""
+        if is_declared(type(value)):
+            return msgspec.to_builtins(value)
         if isinstance(self.table.c[column].type, ARRAY):
             return list(cast("tuple[object, ...]", value))
         return msgspec.to_builtins(value) if isinstance(value, tuple) else value
@@ -176,4 +182,10 @@ def _reader(hint: Any) -> _Read:
         if isinstance(part, type) and issubclass(part, StrEnum):
             enumeration = part
             return lambda value: None if value is None else enumeration(value)
+        if is_declared(part):
+            return partial(_read_object, part)
     return lambda value: value
+
+
+def _read_object(declared: Any, value: object) -> Any:
+    return None if value is None else msgspec.convert(value, declared)

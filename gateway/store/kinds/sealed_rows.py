@@ -54,8 +54,10 @@ class SealedRows(Rows[T], Generic[T, S]):
         sealed = await self._seal(tenant, db, sealer, one, secret)
         await self._update(tenant, db, one.id, {**self._all_values(one), **sealed})
 
-    async def open(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, of: str) -> tuple[T, S] | None:
-        """The object with this id, and its secret; None if there is no such object.
+    async def open(
+        self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, of: str, *, by: str = "id"
+    ) -> tuple[T, S] | None:
+        """The object with this id, or other value of the column `by`, and its secret; None if there is no such object.
 
         Raises:
             SecretUnreadable: the secret was changed, or no configured key decrypts it.
@@ -63,7 +65,7 @@ class SealedRows(Rows[T], Generic[T, S]):
         columns = self.table.c
         of_key = and_(data_keys.c.tenant_id == columns.tenant_id, data_keys.c.id == columns.data_key_id)
         query = select(*columns, data_keys.c.wrapped).join_from(self.table, data_keys, of_key)
-        rows = await db.execute(query.where(columns.tenant_id == tenant, columns.id == of))
+        rows = await db.execute(query.where(columns.tenant_id == tenant, columns[by] == of))
         row = rows.mappings().one_or_none()
         if row is None:
             return None

@@ -14,7 +14,7 @@ from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.errors import SecretUnreadable
-from gateway.store import credentials, secrets
+from gateway.store import secrets
 from gateway.store.calls import approvals, mcp_tasks
 from gateway.store.calls.tables import approvals as approvals_table
 from gateway.store.calls.tables import mcp_tasks as tasks_table
@@ -25,9 +25,9 @@ from gateway.store.identity.tables import accounts as accounts_table
 from gateway.store.identity.tables import introspection_secrets as introspection_table
 from gateway.store.identity.tables import issuers as issuers_table
 from gateway.store.identity.tables import sign_ins as sign_ins_table
+from gateway.store.kinds.credentials import CREDENTIALS
 from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
 from gateway.store.secrets import TenantKey
-from gateway.store.tables import credentials as credentials_table
 from gateway.store.tables import data_keys
 from gateway.store.tables import secrets as secrets_table
 
@@ -45,7 +45,7 @@ class SealedTable:
 
 SEALED_TABLES: Sequence[SealedTable] = (
     SealedTable(secrets_table, secrets.sealed_context),
-    SealedTable(credentials_table, credentials.sealed_context),
+    SealedTable(CREDENTIALS.table, CREDENTIALS.sealed_context),
     SealedTable(WEBHOOKS.table, WEBHOOKS.sealed_context),
     SealedTable(ENDPOINTS.table, ENDPOINTS.sealed_context),
     SealedTable(approvals_table, lambda row, _: approvals.context_of(row["id"], row["digest"])),

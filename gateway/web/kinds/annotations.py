@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_m
 
 from gateway.domain.json_text import decode_object
 from gateway.domain.members.markers import Bounds, Check, Form, JsonFormat, Length, Shape
+from gateway.domain.members.secret import Secret
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.members import (
     REQUIRED,
@@ -77,6 +78,9 @@ def sent_type(hint: Any, marks: Sequence[object] = ()) -> Any:
     if entries is not None:
         name, value = map(sent_type, entries)
         return _annotated(_of(dict, (name, value)), _constraints(marks, is_list=True))
+    if bare is Secret:
+        hidden = Field(json_schema_extra={"writeOnly": True})
+        return _annotated(str, [hidden, *_constraints(marks, is_list=False)])
     if is_declared(bare):
         return sent_model(bare)
     if bare is bytes:
@@ -101,6 +105,8 @@ def shown_type(hint: Any) -> Any:
     entries = entries_of(bare)
     if entries is not None:
         return _of(Mapping, tuple(map(shown_type, entries)))
+    if bare is Secret:  # guard: secret-shown-nowhere
+        raise TypeError("no response has a secret")
     if len(alternatives(bare)) > 1:
         return _union(shown_type(each) for each in alternatives(bare))
     if bare is bytes:
@@ -136,6 +142,8 @@ def merged(current: Any, sent: object, hint: Any, pointer: str = "") -> Any:
     if sent is None:
         return None
     bare = without_none(bare)
+    if isinstance(sent, str) and split(bare)[0] is Secret:
+        return Secret(sent)
     element = next((found for each in alternatives(bare) if (found := element_of(split(each)[0])) is not None), None)
     if element is not None and isinstance(sent, list):
         return tuple(merged(None, each, element) for each in cast("Sequence[object]", sent))
@@ -184,6 +192,8 @@ def _default(one: Member) -> Any:
     if one.default is REQUIRED:
         return ...
     default: Any = one.default
+    if default == {}:
+        return Field(default_factory=dict)
     if type(default) is tuple:
         elements: list[Any] = [*default]
         return Field(default_factory=elements.copy)
@@ -195,7 +205,7 @@ def _default(one: Member) -> Any:
 
 
 def _described(hint: Any, one: Member) -> Any:
-    return Annotated[hint, Field(description=one.about)]
+    return Annotated[hint, Field(description=one.about, repr=not one.is_secret)]
 
 
 def _of(generic: Any, element: Any) -> Any:

@@ -10,7 +10,7 @@ from gateway.domain.members.markers import Setter, Veil
 from gateway.domain.members.values import MAX_URL_LENGTH, check_printable
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import Kind, ListFilter, T
-from gateway.kinds.members import STATUS, Member, cached, keeps, members_of, settable, shown, status_of
+from gateway.kinds.members import STATUS, Member, cached, keeps, members_of, settable, shown, status_of, visible
 from gateway.web.kinds.annotations import (
     Fields,
     changed_fields,
@@ -180,7 +180,7 @@ def _shown(kind: Kind[T]) -> type[ResponseModel]:
     fields: dict[str, tuple[Any, Any]] = {
         "id": (Annotated[str, Field(description=_ID)], ...),
         **({kind.keyed: (Annotated[str, Field(description=_key_about(kind))], ...)} if kind.shows_key else {}),
-        **shown_fields([one for one in settable(kind.of) if one.setter is not Setter.ONCE]),
+        **shown_fields(visible(kind.of)),
     }
     hints = {one.name: one.hint for one in members_of(kind.of)}
     for name, about in _TIMES.items():

@@ -67,8 +67,7 @@ async def test_a_credential_that_names_the_caller_is_declared(terminal: Terminal
     await terminal.do("issuer", "create", "corp", issuer.url, "--admit", "everyone")
     terms = ("--kind", "exchange", "--issuer", "corp", "--client-id", "gw", "--scope", "read", "--origin", upstream.url)
     declared = ("--name", "hr", *terms, "--secret", "hidden")
-    made: Any = (await terminal.do("credential", "create", *declared, "--json")).value
-    [found] = made
+    found: Any = (await terminal.do("credential", "create", *declared, "--json")).value
     assert (found["kind"], found["place"], found["scopes"]) == ("exchange", "bearer", ["read"])
     shown = (await terminal.do("credential", "show", "hr")).out
     assert f"{issuer.url}/token" in shown
@@ -114,13 +113,14 @@ async def test_a_credential_of_users_accounts_is_declared(terminal: Terminal, st
         assert (wrong.code, "NAME=VALUE" in wrong.err) == (2, True)
         wrong = await terminal.run("credential", "create", *terms, *more, *urls[:2], **near)
         assert (wrong.code != 0, "token_url" in wrong.err) == (True, True), wrong
-        created: Any = (await terminal.do("credential", "create", *terms, *more, *urls, "--json", **near)).value
+        made: Any = (await terminal.do("credential", "create", *terms, *more, *urls, "--json", **near)).value
         shown = (await terminal.do("credential", "show", "tracker", **near)).out
         other = ("--parameter", "prompt=login")
         await terminal.do("credential", "update", *terms, *more[:2], *other, *more[4:], *urls, **near)
         changed: Any = (await terminal.do("credential", "list", "--kind", "user", "--json", **near)).value
-    [made], callback = created, f"{PUBLIC}/t/acme/connect/tracker/callback"
-    assert (made["kind"], made["place"], made["scopes"], made["redirect_uri"]) == ("user", "bearer", ["read"], callback)
+    callback = f"{PUBLIC}/t/acme/connect/tracker/callback"
+    assert (made["kind"], made["place"], made["scopes"]) == ("user", "bearer", ["read"])
+    assert made["status"]["redirect_uri"] == callback
     assert made["parameters"] == {"prompt": "consent"}
     assert callback in shown
     assert "https://login.example/t" in shown

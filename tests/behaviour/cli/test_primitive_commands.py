@@ -175,8 +175,11 @@ async def test_an_update_changes_only_what_it_is_given(terminal: Terminal) -> No
 
     await terminal.do("profile", "update", "--name", "small", "--no-structured-once")
     await terminal.do("profile", "update", "-", given=json.dumps({"name": "small", "description": "Other"}))
-    await terminal.do("credential", "update", "--name", "robot", "--place", "header", "--field", "X-Key")
-    await terminal.do("credential", "update", "--name", "robot", "--secret", "env:PASSWORD", PASSWORD="other")
+    there = ("--place", "header", "--field", "X-Key")
+    refused = await terminal.run("credential", "update", "robot", *there)
+    assert (refused.code, "/place" in refused.err, "/field" in refused.err) == (1, True, True)
+    await terminal.do("credential", "update", "robot", *there, "--secret", "env:PASSWORD", PASSWORD="other")
+    await terminal.do("credential", "update", "--name", "robot", "--secret", "env:PASSWORD", PASSWORD="newest")
     refused = await terminal.run("credential", "update", "--name", "robot", "--origin", "https://b.example")
 
     profile: Any = (await terminal.do("profile", "show", "small", "--json")).value

@@ -115,7 +115,7 @@ async def declare(gateway: RunningGateway, tenant: str, api: RecordingUpstream, 
     body |= {"server": server.url, "client_id": "gateway-client", "value": "s3cret-of-the-client"}
     made = await gateway.admin.post(f"/tenants/{tenant}/credentials", json=body)
     assert made.status_code == 201, made.text
-    assert made.json()["redirect_uri"] == f"{PUBLIC}/t/{tenant}/connect/tracker/callback"
+    assert made.json()["status"]["redirect_uri"] == f"{PUBLIC}/t/{tenant}/connect/tracker/callback"
     handler = {"kind": "http", "method": "GET", "url": f"{api.url}/tool/{{{{ as }}}}", "credential": "tracker"}
     definition = {"name": "tool_tracker", "description": "-", "inputSchema": SCHEMA}
     made = await gateway.admin.post(f"/tenants/{tenant}/tools", json={"definition": definition, "handler": handler})

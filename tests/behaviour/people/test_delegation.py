@@ -363,7 +363,7 @@ async def test_a_credential_that_a_scheme_uses_stays(world: Delegating) -> None:
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/credentials/oauth")
     shown = (await admin.get("/tenants/acme/credentials/exchange")).json()
     token_url = f"{world.issuers['acme'].url}/token"
-    assert (shown["kind"], shown["issuer"], shown["token_url"]) == ("exchange", "corp", token_url)
+    assert (shown["kind"], shown["issuer"], shown["status"]["token_url"]) == ("exchange", "corp", token_url)
     assert "s3cret-client" not in str(shown)
     listed = (await admin.get("/tenants/acme/credentials?kind=assertion")).json()["items"]
     assert [one["name"] for one in listed] == ["assertion"]

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.catalog import credentials
 from gateway.catalog.identity import accounts, issuers, people
-from gateway.catalog.identity.delegations import CredentialDraft
+from gateway.catalog.kinds.credentials import CREDENTIALS
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import CallRecord
-from gateway.domain.credentials import CredentialKind, CredentialLocation
+from gateway.domain.credentials import CredentialKind
 from gateway.domain.http.requests import NamedCredential
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.accounts import AccountOwner, UserAccount
@@ -22,12 +21,11 @@ from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.catalog.test_people import DRAFT as ISSUER
 from tests.integration.store.samples import make_person
 from tests.support.catalog_options import with_options
+from tests.support.credentials import make_credential
 
-CLIENT = CredentialDraft(
-    name="tracker",
+CLIENT = make_credential(
+    "tracker",
     kind=CredentialKind.USER,
-    place=CredentialLocation.BEARER,
-    origins=["https://api.example"],
     client_id="gateway",
     value="secret",
     authorization_url="https://login.example/authorize",
@@ -63,7 +61,7 @@ async def world(changes: Changes) -> _World:
         changes.tenant.id,
         with_options(replace(changes.catalog, audit=_note), public_url="https://gateway.example"),
     )
-    await credentials.create_credential(tenant, catalog, CLIENT, by=BY)
+    await CREDENTIALS.create(tenant, catalog, CLIENT, by=BY)
     issuer = await issuers.create_issuer(tenant, catalog, ISSUER, by=BY)
     async with catalog.store.transaction(tenant) as db:
         person = await stored_people.enter(tenant, db, make_person(tenant, issuer))

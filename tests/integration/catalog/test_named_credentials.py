@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import audit, credentials
+from gateway.catalog import audit
 from gateway.catalog.identity import keys
-from gateway.catalog.identity.delegations import CredentialDraft
 from gateway.catalog.identity.keys import KeyDraft
+from gateway.catalog.kinds.credentials import CREDENTIALS
 from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
-from gateway.domain.credentials import CredentialKind, CredentialLocation
+from gateway.domain.credentials import CredentialKind, CredentialLocation, StoredCredential
 from gateway.domain.identifiers import SourceId, new_profile_id
+from gateway.domain.members.secret import Secret
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Safety
@@ -34,12 +35,12 @@ from gateway.errors import (
 from gateway.store.engine import Store
 from tests.integration.catalog.conftest import Changes
 from tests.support.catalog_options import with_options
+from tests.support.credentials import ORIGIN, make_credential, with_secrets
 from tests.support.own_primitives import create_own
 from tests.support.primitives import static_tool, tool
 
 BY = Author(caller=Operator(), correlation_id="test")
-ORIGIN = "https://api.example"
-BEARER = CredentialDraft(name="token", place=CredentialLocation.BEARER, value="s3cr3t-canary", origins=[ORIGIN])
+BEARER = make_credential(value="s3cr3t-canary")
 FETCH = tool("fetch", {"kind": "http", "method": "GET", "url": f"{ORIGIN}/x", "credential": "token"})
 
 
@@ -54,9 +55,9 @@ def _secrets(changes: Changes) -> CredentialCache:
 async def test_a_credential_is_for_calls_and_for_no_answer(changes: Changes) -> None:
     """Ours: the secret reaches the wire and neither a list, an object nor the trail (TEN-4)."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    made = await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    made = await CREDENTIALS.create(tenant, catalog, BEARER, by=BY)
     trail = await audit.page_entries(tenant, catalog, AuditFilter(), after=None, limit=10)
-    listed = await credentials.page_credentials(tenant, catalog, after=None, limit=10)
+    listed = await CREDENTIALS.page(tenant, catalog, after=None, limit=10)
     assert "s3cr3t-canary" not in repr((made, trail, listed, BEARER))
     found = await _secrets(changes).named(tenant, "token")
     assert found is not None
@@ -69,7 +70,7 @@ async def test_a_credential_goes_on_for_a_minute_without_a_database(
 ) -> None:
     """Ours: calls that only read go on with what they had when the database went away, then no longer (SRV-4)."""
     tenant, catalog, now = changes.tenant.id, changes.catalog, time.monotonic
-    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    await CREDENTIALS.create(tenant, catalog, BEARER, by=BY)
     async with Store(database_url) as store:
         secrets = CredentialCache(store, catalog.sealer)
         kept = await secrets.named(tenant, "token")
@@ -94,12 +95,14 @@ async def test_a_credential_is_kept_until_it_is_forgotten(changes: Changes) -> N
     tenant, catalog = changes.tenant.id, changes.catalog
     secrets = _secrets(changes)
     assert await secrets.named(tenant, "token") is None
-    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    await CREDENTIALS.create(tenant, catalog, BEARER, by=BY)
     assert await secrets.named(tenant, "token") is None
     secrets.forget(tenant)
     first = await secrets.named(tenant, "token")
     assert first is await secrets.named(tenant, "token") is not None
-    await credentials.replace_credential(tenant, catalog, replace(BEARER, value="other"), by=BY)
+    await CREDENTIALS.set(
+        tenant, catalog, "token", lambda current: replace(current or BEARER, value=Secret("other")), by=BY
+    )
     secrets.forget_all()
     second = await secrets.named(tenant, "token")
     assert second is not None
@@ -109,7 +112,7 @@ async def test_a_credential_is_kept_until_it_is_forgotten(changes: Changes) -> N
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [
-        ({"origins": ["https://api.example/v1"]}, "/origins/0"),
+        ({"origins": ("https://api.example/v1",)}, "/origins/0"),
         ({"place": CredentialLocation.HEADER}, "/field"),
         ({"place": CredentialLocation.HEADER, "field": "Host"}, "/field"),
         ({"place": CredentialLocation.HEADER, "field": "Transfer-Encoding"}, "/field"),
@@ -128,7 +131,7 @@ async def test_parts_that_do_not_belong_together_are_refused(
 ) -> None:
     """Ours: a credential that could not be sent as it says is not stored (TEN-4)."""
     with pytest.raises(InvalidBody) as refused:
-        await credentials.create_credential(changes.tenant.id, changes.catalog, replace(BEARER, **change), by=BY)
+        await CREDENTIALS.create(changes.tenant.id, changes.catalog, replace(BEARER, **with_secrets(change)), by=BY)
     assert [fault.pointer for fault in refused.value.faults] == [pointer]
     assert "s3cr3t" not in repr(refused.value.faults)
 
@@ -138,38 +141,38 @@ async def test_every_place_can_be_stored(changes: Changes) -> None:
     tenant, catalog = changes.tenant.id, changes.catalog
     drafts = [
         BEARER,
-        replace(BEARER, name="h", place=CredentialLocation.HEADER, field="X-Key"),
-        replace(BEARER, name="q", place=CredentialLocation.QUERY, field="api_key", value="any thing ü"),
-        replace(BEARER, name="b", place=CredentialLocation.BASIC, value=None, username="u", password="p:ü"),
+        make_credential("h", place=CredentialLocation.HEADER, field="X-Key", value="x"),
+        make_credential("q", place=CredentialLocation.QUERY, field="api_key", value="any thing ü"),
+        make_credential("b", place=CredentialLocation.BASIC, username="u", password="p:ü"),
     ]
     for draft in drafts:
-        await credentials.create_credential(tenant, catalog, draft, by=BY)
+        await CREDENTIALS.create(tenant, catalog, draft, by=BY)
     basic = await _secrets(changes).named(tenant, "b")
     assert basic is not None
     assert (basic.credential.username, basic.credential.value) == ("u", "p:ü")
     with pytest.raises(NameTaken):
-        await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+        await CREDENTIALS.create(tenant, catalog, BEARER, by=BY)
 
 
 async def test_a_credential_in_use_stays(changes: Changes) -> None:
     """Ours: what handlers name is not removed under them, and the refusal says who (PRG-3)."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    made = await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    made = await CREDENTIALS.create(tenant, catalog, BEARER, by=BY)
     await _create_tool(changes, FETCH)
     with pytest.raises(Conflict, match="tool fetch") as refused:
-        await credentials.remove_credential(tenant, catalog, made.id, by=BY)
+        await CREDENTIALS.remove(tenant, catalog, made.id, by=BY)
     assert [fault.reason for fault in refused.value.faults] == ["used by tool fetch"]
     await TOOLS.remove(tenant, catalog, "fetch", by=BY)
     with pytest.raises(PreconditionFailed):
-        await credentials.remove_credential(tenant, catalog, "token", by=BY, expected=frozenset({"x"}))
-    await credentials.remove_credential(tenant, catalog, "token", by=BY)
+        await CREDENTIALS.remove(tenant, catalog, "token", by=BY, expected=frozenset({"x"}))
+    await CREDENTIALS.remove(tenant, catalog, "token", by=BY)
     with pytest.raises(NotFound):
-        await credentials.get_credential(tenant, catalog, "token")
+        await CREDENTIALS.get(tenant, catalog, "token")
 
 
 async def test_a_handler_sends_a_credential_only_where_it_may_go(changes: Changes) -> None:
     """Ours: a credential for one origin is refused in a request to another when it is stored (TEN-4)."""
-    await credentials.create_credential(changes.tenant.id, changes.catalog, BEARER, by=BY)
+    await CREDENTIALS.create(changes.tenant.id, changes.catalog, BEARER, by=BY)
     handler = {**FETCH["handler"], "url": "https://evil.example/x"}
     with pytest.raises(ReferenceMissing) as refused:
         await _create_tool(changes, tool("fetch", handler))
@@ -227,45 +230,39 @@ async def test_a_profile_keeps_its_rules(changes: Changes) -> None:
 
 
 async def test_an_update_keeps_the_secret_and_what_is_not_sent(changes: Changes) -> None:
-    """Ours: the place changes, the secret and the origins stay; a new secret replaces the old one (TEN-4)."""
-    tenant, catalog, cache = changes.tenant.id, changes.catalog, _secrets(changes)
-    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    """Ours: the scopes change, the secret and the origins stay; a new secret replaces the old one (TEN-4)."""
+    tenant, catalog = changes.tenant.id, with_options(changes.catalog, public_url="https://gateway.example")
+    cache, urls = _secrets(changes), {"authorization_url": "https://a.example/a", "token_url": "https://a.example/t"}
+    made = make_credential(kind=CredentialKind.USER, client_id="gateway", value="s3cr3t-canary", **urls)
+    await CREDENTIALS.create(tenant, catalog, made, by=BY)
 
-    moved = await credentials.update_credential(
-        tenant, catalog, "token", lambda draft: replace(draft, place=CredentialLocation.HEADER, field="X-Key"), by=BY
-    )
+    moved = await CREDENTIALS.change(tenant, catalog, "token", lambda one: replace(one, scopes=("read",)), by=BY)
     kept = await cache.named(tenant, "token")
-    await credentials.update_credential(tenant, catalog, "token", lambda draft: replace(draft, value="new"), by=BY)
+    await CREDENTIALS.change(tenant, catalog, "token", lambda one: replace(one, value=Secret("new")), by=BY)
     cache.forget(tenant)
     renewed = await cache.named(tenant, "token")
 
-    assert (moved.place, moved.field, moved.origins, moved.version) == (
-        CredentialLocation.HEADER,
-        "X-Key",
-        (ORIGIN,),
-        2,
-    )
+    assert (moved.scopes, moved.origins, moved.value, moved.version) == (("read",), (ORIGIN,), None, 2)
+    assert (moved.status.token_url, moved.token_url) == (urls["token_url"], urls["token_url"])
     assert kept is not None
     assert renewed is not None
     assert [one.credential.value for one in (kept, renewed)] == ["s3cr3t-canary", "new"]
-    assert (renewed.field, renewed.origins) == ("X-Key", (ORIGIN,))
+    assert renewed.delegation == kept.delegation == moved.delegation
 
 
 async def test_an_update_of_a_login_keeps_user_and_password(changes: Changes) -> None:
     """Ours: a password is changed without its user name, and a user name without its password (TEN-4)."""
     tenant, catalog, cache = changes.tenant.id, changes.catalog, _secrets(changes)
-    login = CredentialDraft(
-        name="login", place=CredentialLocation.BASIC, username="ada", password="one", origins=[ORIGIN]
-    )
-    await credentials.create_credential(tenant, catalog, login, by=BY)
+    login = make_credential("login", place=CredentialLocation.BASIC, username="ada", password="one")
+    await CREDENTIALS.create(tenant, catalog, login, by=BY)
 
     updates: tuple[dict[str, Any], ...] = ({"password": "two", "username": "ada"}, {"username": "bob"})
     for members in updates:
 
-        def revise(draft: CredentialDraft, members: dict[str, Any] = members) -> CredentialDraft:
-            return replace(draft, **members)
+        def revise(one: StoredCredential, members: dict[str, Any] = members) -> StoredCredential:
+            return replace(one, **with_secrets(members))
 
-        await credentials.update_credential(tenant, catalog, "login", revise, by=BY)
+        await CREDENTIALS.change(tenant, catalog, "login", revise, by=BY)
 
     found = await cache.named(tenant, "login")
     assert found is not None
@@ -275,9 +272,9 @@ async def test_an_update_of_a_login_keeps_user_and_password(changes: Changes) ->
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [
-        ({"origins": ["https://evil.example"]}, "/origins"),
-        ({"origins": [ORIGIN, "https://evil.example"]}, "/origins"),
-        ({"kind": CredentialKind.ASSERTION, "audience": "x", "origins": ["https://evil.example"]}, None),
+        ({"origins": ("https://evil.example",)}, "/origins"),
+        ({"origins": (ORIGIN, "https://evil.example")}, "/origins"),
+        ({"kind": CredentialKind.ASSERTION, "audience": "x", "origins": ("https://evil.example",)}, None),
     ],
 )
 async def test_a_kept_secret_reaches_no_new_receiver(
@@ -285,17 +282,17 @@ async def test_a_kept_secret_reaches_no_new_receiver(
 ) -> None:
     """Ours: without the secret, no change sends it elsewhere; a secret that is sent again may go there (TEN-4)."""
     tenant, catalog = changes.tenant.id, with_options(changes.catalog, public_url="https://gateway.example")
-    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    await CREDENTIALS.create(tenant, catalog, BEARER, by=BY)
 
     if pointer is not None:
         with pytest.raises(InvalidBody) as refused:
-            await credentials.update_credential(tenant, catalog, "token", lambda draft: replace(draft, **change), by=BY)
+            await CREDENTIALS.change(tenant, catalog, "token", lambda one: replace(one, **with_secrets(change)), by=BY)
         assert refused.value.faults[0].pointer == pointer
         found = await _secrets(changes).named(tenant, "token")
         assert found is not None
         assert found.origins == (ORIGIN,)
         change = {**change, "value": "known"}
-    saved = await credentials.update_credential(tenant, catalog, "token", lambda draft: replace(draft, **change), by=BY)
+    saved = await CREDENTIALS.change(tenant, catalog, "token", lambda one: replace(one, **with_secrets(change)), by=BY)
     assert "https://evil.example" in saved.origins
     if pointer is None:
         kept = await _secrets(changes).named(tenant, "token")

@@ -75,7 +75,6 @@ from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook, WebhookEventKind
 from gateway.domain.updates.webhooks import SigningSecrets, Webhook, WebhookStatus
 from gateway.store import (
-    credentials,
     idempotency,
     jobs,
     operations,
@@ -110,6 +109,7 @@ from gateway.store.identity import (
 from gateway.store.jobs import Job
 from gateway.store.kinds import ownership
 from gateway.store.kinds.audit_sinks import SINKS
+from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
@@ -671,7 +671,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await CEILINGS.save(tenant.id, db, Ceilings(burst=len(slug)))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
-        await credentials.insert(tenant.id, db, SEALER, credential, secret)
+        await CREDENTIALS.insert_sealed(tenant.id, db, SEALER, credential, SealedCredential(value=secret.value))
         others = await _insert_primitives(tenant.id, db, primitive, slug)
         owned = await _store_owned(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")

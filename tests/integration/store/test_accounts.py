@@ -8,9 +8,9 @@ import pytest
 from gateway.domain.identifiers import new_account_id
 from gateway.domain.tenancy.accounts import AccountState
 from gateway.errors import SecretUnreadable
-from gateway.store import credentials
 from gateway.store.engine import Store
 from gateway.store.identity import accounts, issuers
+from gateway.store.kinds.credentials import CREDENTIALS
 from tests.integration.store.samples import NOW, SEALER, Stored, make_provider_tokens, store_everything
 from tests.support.servers import TestDatabase, execute
 
@@ -49,7 +49,7 @@ async def test_an_account_is_the_only_one_of_its_owner_and_ends_with_owner_and_c
         assert await accounts.count(tenant, db) == 1
         assert await accounts.owner_of(tenant, db, acme.grant.id) == acme.person.id
         assert await accounts.owner_of(tenant, db, acme.key.id) == acme.key.id
-        await credentials.remove(tenant, db, acme.credential.id)
+        await CREDENTIALS.remove(tenant, db, acme.credential.id)
         assert await accounts.count(tenant, db) == 0
     globex = await store_everything(store, "globex")
     async with store.transaction(globex.tenant.id) as db:

@@ -42,9 +42,8 @@ from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
-from gateway.kinds.members import status_of
+from gateway.kinds.members import members_of, status_of
 from gateway.store import (
-    credentials,
     idempotency,
     jobs,
     name_owners,
@@ -73,8 +72,9 @@ from gateway.store.identity import (
     people,
     sign_ins,
 )
-from gateway.store.kinds import ownership
+from gateway.store.kinds import credentials, ownership
 from gateway.store.kinds.audit_sinks import SINKS
+from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
@@ -183,6 +183,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (CLIENTS, lambda v: v.client),
     (LIVE_SOURCES, lambda v: v.live),
     (TENANTS, lambda v: v.tenant),
+    (CREDENTIALS, lambda v: v.credential),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
 
@@ -203,10 +204,15 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
         "remove": lambda t, db, v: rows.remove(t, db, of(v).id),
     }
     status = status_of(rows.kind.of)
-    if status is not None:
+    if status is not None and _has_columns(rows, status):
         queries = {**queries, "note": lambda t, db, v: rows.note(t, db, of(v).id, status())}
     kept = {name: query for name, query in queries.items() if name not in _not_of(rows)}
     return {f"{rows.kind.name}.{name}": query for name, query in {**kept, **_sealed_calls(rows, of)}.items()}
+
+
+def _has_columns(rows: Rows[Any], status: Any) -> bool:
+    """True if members of the status have columns of their own."""
+    return any(one.column in rows.table.c for one in members_of(status))
 
 
 def _not_of(rows: Rows[Any]) -> set[str]:
@@ -220,8 +226,9 @@ def _sealed_calls(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, 
     """The queries of the engine for a kind with secrets."""
     if not isinstance(rows, SealedRows):
         return {}
-    planted = SigningSecrets(current="planted")
-    sealed = cast("SealedRows[Any, SigningSecrets]", rows)
+    is_signed = rows.kind.generates
+    planted: Any = SigningSecrets(current="planted") if is_signed else SealedCredential(value="planted")
+    sealed = cast("Any", rows)
     return {
         "insert_sealed": lambda t, db, v: sealed.insert_sealed(t, db, SEALER, replace(of(v), name="planted"), planted),
         "write_sealed": lambda t, db, v: sealed.write_sealed(t, db, SEALER, of(v), planted),
@@ -325,15 +332,8 @@ _CALLS: Mapping[str, _Call] = {
     "signed_heads.unsigned_of": lambda t, db, v: signed_heads.unsigned_of(t, db, ["catalog"]),
     "signed_heads.append": lambda t, db, v: signed_heads.append(t, db, [make_signature(t, "planted")]),
     "signed_heads.signatures": lambda t, db, v: signed_heads.signatures(t, db, after=None, limit=100),
-    "credentials.insert": lambda t, db, v: credentials.insert(t, db, SEALER, v.credential, Credential(value="planted")),
-    "credentials.get": lambda t, db, v: credentials.get(t, db, v.credential.id),
-    "credentials.page": lambda t, db, v: credentials.page(t, db, after=None, limit=100),
-    "credentials.count": lambda t, db, v: credentials.count(t, db),
     "credentials.open_named": lambda t, db, v: credentials.open_named(t, db, SEALER, v.credential.name),
-    "credentials.names_with_reference": lambda t, db, v: credentials.names_with_reference(t, db, limit=9),
     "credentials.sources_using": lambda t, db, v: credentials.sources_using(t, db, v.credential.name),
-    "credentials.save": lambda t, db, v: credentials.save(t, db, SEALER, v.credential, Credential(value="planted")),
-    "credentials.remove": lambda t, db, v: credentials.remove(t, db, v.credential.id),
     "jobs.schedule": lambda t, db, v: jobs.schedule(t, db, v.due),
     "jobs.reschedule": lambda t, db, v: jobs.reschedule(t, db, v.due.id, seen=NOW, to=NOW),
     "jobs.remove": lambda t, db, v: jobs.remove(t, db, v.due.id),

@@ -14,9 +14,10 @@ from gateway.domain.tenancy.guardrails import HookFailure
 from gateway.domain.tenancy.own_primitives import to_primitive
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import credentials, operations, primitives
+from gateway.store import operations, primitives
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential, open_named
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.primitives import ROWS
 from gateway.store.kinds.profiles import PROFILES
@@ -142,13 +143,14 @@ async def test_only_keys_that_can_be_used_hold_a_profile(store: Store, acme: Ten
 
 async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: TestDatabase, acme: TenantId) -> None:
     """Ours: whoever changes where a secret goes, in the database itself, has a secret that does not open (TEN-4)."""
-    made, secret = make_credential("token"), Credential(value="s3cr3t", username="u")
+    made, secret = make_credential("token"), SealedCredential(value="s3cr3t", username="u")
     async with store.transaction(acme) as db:
-        await credentials.insert(acme, db, SEALER, made, secret)
-        assert await credentials.get(acme, db, "token") == made
-        opened = await credentials.open_named(acme, db, SEALER, "token")
+        await CREDENTIALS.insert_sealed(acme, db, SEALER, made, secret)
+        assert await CREDENTIALS.get(acme, db, "token") == made
+        opened = await open_named(acme, db, SEALER, "token")
     assert opened is not None
-    assert (opened.credential, opened.place, opened.field) == (secret, "header", "X-Key")
+    plain = Credential(value="s3cr3t", username="u")
+    assert (opened.credential, opened.place, opened.field) == (plain, "header", "X-Key")
     assert opened.origins == made.origins
     for change in (
         "origins = array['https://evil.example']",
@@ -164,27 +166,26 @@ async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: 
         await execute(database.superuser_url, f"update credentials set {change}")
         async with store.transaction(acme) as db:
             with pytest.raises(SecretUnreadable):
-                await credentials.open_named(acme, db, SEALER, "other" if column == "name" else "token")
+                await open_named(acme, db, SEALER, "other" if column == "name" else "token")
         await execute(
             database.superuser_url, f"update credentials set {column} = (select it from kept); drop table kept"
         )
     async with store.transaction(acme) as db:
-        assert await credentials.open_named(acme, db, SEALER, "token") == opened
+        assert await open_named(acme, db, SEALER, "token") == opened
 
 
 async def test_a_replaced_credential_has_the_new_secret_only(store: Store, acme: TenantId) -> None:
     """Ours: the old value is gone with the write (TEN-4)."""
     made = make_credential("token")
     async with store.transaction(acme) as db:
-        await credentials.insert(acme, db, SEALER, made, Credential(value="old"))
-        await credentials.save(
-            acme, db, SEALER, replace(made, version=2, origins=("https://b.example",)), Credential(value="new")
-        )
-        opened = await credentials.open_named(acme, db, SEALER, "token")
+        await CREDENTIALS.insert_sealed(acme, db, SEALER, made, SealedCredential(value="old"))
+        moved = replace(made, version=2, origins=("https://b.example",))
+        await CREDENTIALS.write_sealed(acme, db, SEALER, moved, SealedCredential(value="new"))
+        opened = await open_named(acme, db, SEALER, "token")
         assert opened is not None
         assert (opened.credential.value, opened.origins) == ("new", ("https://b.example",))
-        assert await credentials.remove(acme, db, made.id)
-        assert await credentials.open_named(acme, db, SEALER, "token") is None
+        assert await CREDENTIALS.remove(acme, db, made.id)
+        assert await open_named(acme, db, SEALER, "token") is None
 
 
 async def test_a_tenant_goes_with_all_of_its_own(store: Store, acme: TenantId) -> None:
@@ -194,7 +195,7 @@ async def test_a_tenant_goes_with_all_of_its_own(store: Store, acme: TenantId) -
         assert await TENANTS.remove(stored.tenant.id, db, stored.tenant.id)
     async with store.transaction(stored.tenant.id) as db:
         assert await primitives.load(stored.tenant.id, db) == []
-        assert await credentials.page(stored.tenant.id, db, after=None, limit=9) == []
+        assert await CREDENTIALS.page(stored.tenant.id, db, after=None, limit=9) == []
 
 
 async def test_operations_are_found_by_all_their_names(store: Store) -> None:

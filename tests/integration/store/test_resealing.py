@@ -7,13 +7,13 @@ import anyio
 from sqlalchemy import text
 
 from gateway.domain.calls.mcp_tasks import TaskCall, TaskOutcome, TaskRounds
-from gateway.domain.http.requests import Credential
 from gateway.domain.tenancy.secret_references import SecretReference, SecretStoreKind
-from gateway.store import credentials, secrets
+from gateway.store import secrets
 from gateway.store.calls import mcp_tasks
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import accounts, introspection_secrets, issuers, people, sign_ins
+from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.tenants import TENANTS
 from gateway.store.secret_keys import registry, rotation_state
 from gateway.store.secret_keys.sealed_values import SEALED_TABLES, reseal_batch
@@ -106,7 +106,7 @@ async def test_secrets_of_identities_open_without_the_old_key(store: Store) -> N
         await introspection_secrets.save(tenant, db, OLD, other, "")
         await people.enter(tenant, db, person)
         await sign_ins.insert(tenant, db, OLD, sign_in, tokens)
-        await credentials.insert(tenant, db, OLD, credential, Credential(value="named"))
+        await CREDENTIALS.insert_sealed(tenant, db, OLD, credential, SealedCredential(value="named"))
         await accounts.enter(tenant, db, OLD, account, tokens)
     async with store.upkeep(tenant) as db:
         target = await secrets.current_key(tenant, db, BOTH)

@@ -5,12 +5,13 @@ import time
 
 import pytest
 
+from gateway.domain.credentials import connect_url
 from gateway.domain.http.requests import AccessToken, NamedCredential
 from gateway.domain.http.requests import Credential as Secret
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.sign_ins import ProviderTokens
 from gateway.errors import CredentialMissing
-from gateway.identity.oauth.account_tokens import AccountLinks, callback_url, tokens_of
+from gateway.identity.oauth.account_tokens import AccountLinks, tokens_of
 from gateway.upstream.auth.token_endpoint import TokenResponse
 
 ACME, ADA = TenantId("ten_acme"), KeyId("key_ada")
@@ -27,7 +28,7 @@ def test_a_link_has_the_public_url_and_names_nobody() -> None:
     place, _, tag = link.partition("?for=")
     assert place == "https://gateway.example/t/acme/connect/tracker/account"
     assert (len(tag), "ada" in tag, "ten_" in tag) == (32, False, False)
-    assert _links().callback("acme", "tracker") == callback_url("https://gateway.example", "acme", "tracker")
+    assert _links().callback("acme", "tracker") == connect_url("https://gateway.example", "acme", "tracker", "callback")
     with pytest.raises(CredentialMissing):
         _links(None).of(ACME, "acme", ADA, NAMED)
 

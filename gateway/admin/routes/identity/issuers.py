@@ -12,7 +12,6 @@ from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminRespons
 from gateway.admin.kinds import check_same, rules_of
 from gateway.admin.limits import WorkKind
 from gateway.admin.requests.people import CLIENTS, IntrospectionGiven, SignInClientGiven
-from gateway.admin.requests.primitives import read_reference
 from gateway.admin.responses.people import CLIENTS as CLIENTS_SHOWN
 from gateway.catalog.identity import issuers
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft
@@ -26,6 +25,7 @@ from gateway.kinds.identity import ISSUER
 from gateway.kinds.members import settable
 from gateway.web.kinds.annotations import make_model, merged
 from gateway.web.kinds.models import models_of
+from gateway.web.kinds.references import read_reference
 from gateway.web.models import BodyModel, NoBody, NoQuery, Page
 
 _CONDITIONS = frozenset({"group", "scope", "subject"})

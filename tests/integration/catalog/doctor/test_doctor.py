@@ -18,7 +18,7 @@ from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.live.attachments import record_failure
 from gateway.catalog.sources import imports
 from gateway.catalog.sources.drafts import SourceDraft
-from gateway.domain.credentials import AccountTerms
+from gateway.domain.credentials import CredentialKind, CredentialStatus, StoredCredential
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import PrimitiveId
@@ -28,11 +28,11 @@ from gateway.domain.tenancy.configured_secret import as_configured
 from gateway.domain.tenancy.own_primitives import KEYS
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
-from gateway.store import credentials
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import SCHEMA
 from gateway.store.identity import issuers
+from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.primitives import ROWS
 from gateway.store.sources import refreshes
 from tests.integration.catalog.conftest import BY, Changes
@@ -360,12 +360,17 @@ async def test_access_tokens_without_a_public_url_are_a_warning(changes: Changes
     assert (found.status, "any loopback URL are accepted; tenants acme" in found.detail) == (Verdict.WARNING, True)
 
 
+def _credential_of_accounts() -> StoredCredential:
+    status = CredentialStatus(authorization_url="https://a.example", token_url="https://t.example")
+    return replace(make_credential("tracker"), kind=CredentialKind.USER, client_id="gw", status=status)
+
+
 async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Installation) -> None:
     """Ours: a credential whose accounts cannot be connected, because links have no host, is a warning (IDN-3)."""
-    terms = AccountTerms(authorization_url="https://a.example", token_url="https://t.example", client_id="gw")
-    stored = replace(make_credential("tracker"), delegation=terms)
+    stored = _credential_of_accounts()
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
-        await credentials.insert(changes.tenant.id, db, changes.catalog.sealer, stored, Credential(value="secret"))
+        secret = SealedCredential(value="secret")
+        await CREDENTIALS.insert_sealed(changes.tenant.id, db, changes.catalog.sealer, stored, secret)
     found = (await _examine(replace(sound, public_url=None)))["sign_in"]
 
     assert (found.status, "connect accounts" in found.detail) == (Verdict.WARNING, True)
@@ -374,10 +379,10 @@ async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Insta
 
 async def test_accounts_need_issuers_at_which_people_sign_in(changes: Changes, sound: Installation) -> None:
     """Ours: people whose issuer has no `sign_in` cannot open the page of accounts; the issuer is named (IDN-3)."""
-    terms = AccountTerms(authorization_url="https://a.example", token_url="https://t.example", client_id="gw")
-    stored, tenant = replace(make_credential("tracker"), delegation=terms), changes.tenant.id
+    stored, tenant = _credential_of_accounts(), changes.tenant.id
     async with changes.catalog.store.transaction(tenant) as db:
-        await credentials.insert(tenant, db, changes.catalog.sealer, stored, Credential(value="secret"))
+        secret = SealedCredential(value="secret")
+        await CREDENTIALS.insert_sealed(tenant, db, changes.catalog.sealer, stored, secret)
         await issuers.insert(tenant, db, make_issuer("corp"))
         await issuers.insert(tenant, db, replace(make_issuer("bots"), url="https://bots.example", sign_in=None))
     found = (await _examine(replace(sound, public_url="https://gateway.example")))["sign_in"]

@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.catalog import credentials, tenants
-from gateway.catalog.identity.delegations import CredentialDraft
+from gateway.catalog import tenants
+from gateway.catalog.kinds.credentials import CREDENTIALS
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES, reattach_live_source
 from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.live.attachments import all_enabled, load
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import import_source
 from gateway.catalog.transaction import Author
-from gateway.domain.credentials import CredentialLocation
 from gateway.domain.events import CatalogMoved, LiveSourceChanged
 from gateway.domain.identifiers import KeyId
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
@@ -31,6 +30,7 @@ from gateway.kinds.sources import LIVE_SOURCE
 from gateway.web.kinds.models import models_of
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.catalog_options import with_options
+from tests.support.credentials import make_credential
 from tests.support.live_sources import declare_live, live_draft
 
 AGENT = live_draft("laptop", LiveKind.AGENT)
@@ -89,10 +89,8 @@ async def test_names_are_shared_with_sources_of_documents(changes: Changes) -> N
 async def test_what_a_live_source_refers_to_has_to_be_there(changes: Changes) -> None:
     """Ours: URL, headers and credential are judged together; a credential in use stays."""
     acme, catalog = changes.tenant.id, changes.catalog
-    stored = CredentialDraft(
-        name="wiki-key", place=CredentialLocation.BEARER, origins=["https://wiki.example"], value="secret"
-    )
-    await credentials.create_credential(acme, catalog, stored, by=BY)
+    stored = make_credential("wiki-key", origins=("https://wiki.example",), value="secret")
+    await CREDENTIALS.create(acme, catalog, stored, by=BY)
     elsewhere = {"url": "https://other.example/mcp"}
     for draft, pointer in [
         (replace(MCP, credential="missing"), "/credential"),
@@ -110,7 +108,7 @@ async def test_what_a_live_source_refers_to_has_to_be_there(changes: Changes) ->
     await declare_live(acme, catalog, replace(MCP, credential="wiki-key"), by=BY)
 
     with pytest.raises(Conflict, match="live source wiki"):
-        await credentials.remove_credential(acme, catalog, "wiki-key", by=BY)
+        await CREDENTIALS.remove(acme, catalog, "wiki-key", by=BY)
 
 
 async def test_the_policy_limits_the_origins_of_live_sources(changes: Changes) -> None:
