@@ -33,11 +33,15 @@ _RUNNERS: Final[Mapping[PrimitiveOrigin, str]] = {
     PrimitiveOrigin.BUILTIN: "The gateway",
     PrimitiveOrigin.CUSTOM: "A declared handler",
 }
+_SENTENCE = re.compile(r"[^.!?\n]++")
 _REVERSIBILITY = re.compile(
-    r"[^.!?\n]{0,200}\b(?:irreversib|cannot be (?:undone|restored|recovered|reverted)|can(?:'|no)t undo|permanent|"
-    r"undo|restor|recover|revert|soft.delet|trash)[^.!?\n]{0,200}",
+    r"\b(?:irreversib|cannot be (?:undone|restored|recovered|reverted)|can(?:'|no)t undo|permanent|"
+    r"undo|restor|recover|revert|soft.delet|trash)",
     re.IGNORECASE,
 )
+_QUOTED_LENGTH = 200
+"""Characters of a sentence that are quoted before and after the word."""
+
 _MAX_FACT_LENGTH = 500
 _MAX_COUNTED_LENGTH = 256 * 1024
 _MAX_DESCRIPTION_LENGTH = 8_000
@@ -129,5 +133,7 @@ def _definition_statements(subject: Tool | Primitive) -> Iterator[str]:
         return
     if stated.annotations is not None and stated.annotations.destructive_hint:
         yield "The definition marks it as destructive."
-    for found in _REVERSIBILITY.finditer((stated.description or "")[:_MAX_DESCRIPTION_LENGTH]):
-        yield f"The description states: {escape(found[0].strip())!r}."
+    for sentence in _SENTENCE.findall((stated.description or "")[:_MAX_DESCRIPTION_LENGTH]):
+        if found := _REVERSIBILITY.search(sentence):
+            quoted = sentence[max(found.start() - _QUOTED_LENGTH, 0) : found.end() + _QUOTED_LENGTH]
+            yield f"The description states: {escape(quoted.strip())!r}."

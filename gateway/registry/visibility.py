@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 _LOGGING_KIND = "steps"
 _LOGGING_ORIGINS = frozenset({PrimitiveOrigin.CODE, PrimitiveOrigin.LIVE})
-_EXPRESSION = re.compile(r"\{[^}]*\}")
+_EXPRESSION = re.compile(r"\{[^{}]*+\}")
 _Item = TypeVar("_Item", bound=Tool | Primitive)
 
 

@@ -19,7 +19,7 @@ _LITERAL = re.compile(r"(?:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*
 _DECODINGS = 3
 _PLACE = "x"
 _OPEN, _CLOSE = "\ue000", "\ue001"
-_FILLED = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
+_FILLED = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*+){_CLOSE}")
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 

@@ -23,10 +23,10 @@ _MAX_NAME_LENGTH = 40
 _MAX_MERGED = 20
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MEDIA_TYPES = re.compile(
-    r"^[^\n]*\bmedia types?\b[^\n]*\n+((?:[ \t]*[-*][ \t]+[*_`]*[\w.+-]+/[\w.+*-]+[^\n]*(?:\n|$))+)\n*",
+    r"^(?=[^\n]*?\bmedia types?\b)[^\n]*+\n++((?:[ \t]*+[-*][ \t]++[*_`]*+[\w.+-]++/[\w.+*-]++[^\n]*+(?:\n|$))++)\n*+",
     re.IGNORECASE | re.MULTILINE,
 )
-_MEDIA_TYPE = re.compile(r"[-*][ \t]+[*_`]*([\w.+-]+/[\w.+*-]+)")
+_MEDIA_TYPE = re.compile(r"[-*][ \t]++[*_`]*+([\w.+-]++/[\w.+*-]++)")
 
 
 def title_of(operation: Operation, description: str) -> str:
