@@ -38,6 +38,7 @@ from gateway.errors import DecidingRule, Forbidden, GatewayError, NotFound
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.permissions import require
 from gateway.identity.refusal_trail import note_refusal
+from gateway.openapi.query.words import is_near
 from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, has_body, read_body
 from gateway.web.models import ListQuery, NoBody, PageQuery
@@ -180,12 +181,28 @@ class DocumentRoute:
 
 
 class NotFoundRoute:
-    """The fallback route for all unknown paths below `/admin/v1`."""
+    """The fallback route for all unknown paths below `/admin/v1`; the response names a similar path."""
+
+    def __init__(self, templates: Sequence[str]) -> None:
+        self._templates = [template.split("/") for template in templates]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with 404."""
-        response = problem(NotFound("there is no such path"), correlation_id=correlation_id_of(scope))
+        near = self._find_near(scope.get("path_params", {}).get("rest", ""))
+        text = f"there is no such path; did you mean {near}?" if near else "there is no such path"
+        response = problem(NotFound(text), correlation_id=correlation_id_of(scope))
         await response(scope, receive, send)
+
+    def _find_near(self, path: str) -> str:
+        """Return the path that differs in one literal segment, by at most two letters; empty if there is none."""
+        asked = ["", *path.strip("/").split("/")]
+        for template in self._templates:
+            if len(template) != len(asked):
+                continue
+            others = [pair for pair in zip(template, asked, strict=True) if pair[0] != pair[1] and pair[0][:1] != "{"]
+            if not others or (len(others) == 1 and is_near(*others[0], 2)):
+                return "/".join(template)
+        return ""
 
 
 def _check_route_scope(caller: Principal, route: Route) -> None:

@@ -94,7 +94,7 @@ def admin_routes(admin: AdminDependencies, gate: RequestGate) -> list[BaseRoute]
     return [
         *routes,
         StarletteRoute(DOCUMENT, DocumentRoute(write_document, gate.limits)),
-        StarletteRoute("/{rest:path}", NotFoundRoute()),
+        StarletteRoute("/{rest:path}", NotFoundRoute([path for path, *_ in collect_paths(ENDPOINTS)])),
     ]
 
 

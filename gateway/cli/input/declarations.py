@@ -30,7 +30,7 @@ class Declaration:
 
 
 def read_declarations(spec: str) -> Sequence[Declaration]:
-    """Read the documents of a file, or of standard input for `-`; each element of a top-level JSON array is a document.
+    """Read the documents of a file, or of standard input for `-`; each element of a top-level list is a document.
 
     Raises:
         Failure: the file cannot be read, is empty or too large, or does not contain JSON or YAML objects.
@@ -110,10 +110,11 @@ def _read_json(name: str, text: str) -> list[object]:
 
 
 def _read_yaml(name: str, text: str) -> Iterator[object]:
-    """Yield each document of a YAML stream."""
+    """Yield each document of a YAML stream, or each element of a document that is a list."""
     for lines, part in split_yaml(text):
         try:  # empty lines before the text keep the file's line numbers in errors
-            yield read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MAX_NODES)
+            value: object = read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MAX_NODES)
+            yield from to_list(value) or ([] if value == [] else [value])
         except GatewayError as error:
             raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None
 

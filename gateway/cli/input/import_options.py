@@ -84,5 +84,5 @@ login_option = click.option(
     "logins",
     multiple=True,
     metavar="SCHEME=USER:PASSWORD",
-    help="The user name and password of a security scheme for HTTP Basic.",
+    help="The user name and password for a security scheme SCHEME of the document with HTTP Basic; repeatable.",
 )

@@ -32,6 +32,24 @@ async def test_a_path_that_is_none_is_a_problem_like_any_other(acme: RunningGate
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("/tenants/acme/tool", "/tenants/{t}/tools"),
+        ("/tenants/acme/keys/x/revok", "/tenants/{t}/keys/{id}/revoke"),
+        ("/tenants/", "/tenants"),
+        ("/tenants/acme/" + "x" * 200, ""),
+        ("/nothing/like/this", ""),
+    ],
+)
+async def test_an_unknown_path_names_a_similar_one(acme: RunningGateway, path: str, near: str) -> None:
+    """Ours: a slip in a path leads to the path that was meant (ADM-1)."""
+    answer = await acme.http.get(f"/admin/v1{path}", headers=acme.admin.headers)
+
+    said = f"there is no such path; did you mean {near}?" if near else "there is no such path"
+    assert answer.json()["detail"] == said
+
+
 async def test_the_type_of_a_problem_leads_to_its_explanation(acme: RunningGateway) -> None:
     """RFC 9457: the type is a link to documentation of the problem; it needs no credential (ADM-1)."""
     for refused in (await acme.admin.get("/tenants/none"), await acme.http.get("/none")):

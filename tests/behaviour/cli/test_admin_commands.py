@@ -81,6 +81,7 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
     with_both: Any = (await terminal.do("key", "rotate", "ci", "--overlap", "1h", "--json")).value
     refused = await terminal.run("key", "rotate", created["id"], "--overlap", "1h")
     ended: Any = (await terminal.do("key", "end-old-secret", "ci", "--json")).value
+    kept = await terminal.run("key", "revoke", "ci", typed="n\n")
     revoked = await terminal.do("key", "revoke", "ci")
     listed: Any = (await terminal.do("key", "list", "--json")).value
     await terminal.do("key", "delete", "ci", "--yes")
@@ -91,6 +92,7 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
     assert created["key"] not in shown.out
     assert (with_both["old_secret_until"] is not None, ended["old_secret_until"]) == (True, None)
     assert (refused.code != 0, "end-old-secret" in refused.err) == (True, True), refused.err
+    assert (kept.code, "Revoke key ci?" in kept.err + kept.out) == (1, True)
     assert revoked.out == "revoked ci\n"
     assert [item["revoked_at"] is not None for item in listed] == [True]
     assert (await terminal.run("key", "show", created["id"])).code == 5

@@ -3,7 +3,8 @@
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.client.admin_context import AdminContext, confirm_at_terminal, with_tenant
+from gateway.cli.input.options import yes_option
 from gateway.cli.item_commands import BY_ID, add_delete, add_list, add_show
 
 _CONSENTS, _GRANTS = "consents", "grants"
@@ -21,9 +22,11 @@ def grant() -> None:
 
 @grant.command("revoke")
 @click.argument("grant_id", metavar="ID")
+@yes_option
 @with_tenant
-def revoke_grant(context: AdminContext, grant_id: str) -> None:
-    """Refuse the tokens of a grant everywhere within five seconds; the consent stays."""
+def revoke_grant(context: AdminContext, grant_id: str, yes: bool) -> None:
+    """Refuse the tokens of a grant everywhere within five seconds; the consent stays. On a terminal, it asks first."""
+    confirm_at_terminal(f"Revoke grant {grant_id}?", is_sure=yes)
     revoked = context.admin.send("POST", context.tenant_path(_GRANTS, grant_id, "revoke"))
     context.show(revoked, lambda: f"revoked {grant_id}")
 

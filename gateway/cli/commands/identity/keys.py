@@ -7,10 +7,10 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
-from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.client.admin_context import AdminContext, confirm_at_terminal, with_tenant
 from gateway.cli.client.key_names import find_key_id
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
-from gateway.cli.input.options import DURATION
+from gateway.cli.input.options import DURATION, yes_option
 from gateway.cli.item_commands import Naming, add_delete, add_list, add_show, render_fields
 from gateway.cli.output.tables import render_table
 from gateway.domain.tenancy.keys import Scope
@@ -125,10 +125,13 @@ def end_old_secret(context: AdminContext, name: str) -> None:
 
 @key.command("revoke")
 @click.argument("name", metavar="KEY")
+@yes_option
 @with_tenant
-def revoke_key(context: AdminContext, name: str) -> None:
-    """Revoke a key on all replicas; it remains in the list."""
-    revoked = context.admin.send("POST", context.tenant_path(_NOUN, find_key_id(context, name), "revoke"))
+def revoke_key(context: AdminContext, name: str, yes: bool) -> None:
+    """Revoke a key on all replicas; it remains in the list. On a terminal, the command asks first."""
+    place = context.tenant_path(_NOUN, find_key_id(context, name), "revoke")
+    confirm_at_terminal(f"Revoke key {name}?", is_sure=yes)
+    revoked = context.admin.send("POST", place)
     context.show(revoked, lambda: f"revoked {name}")
 
 

@@ -34,7 +34,12 @@ def test_one_document_is_read_in_every_form(tmp_path: Path, text: str, name: str
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("a: 1\n---\nb: 2\n---\n# nothing\n", "file.yaml"), ('[{"a": 1}, {"b": 2}]', "file.json")],
+    [
+        ("a: 1\n---\nb: 2\n---\n# nothing\n", "file.yaml"),
+        ('[{"a": 1}, {"b": 2}]', "file.json"),
+        ("- a: 1\n- b: 2\n", "file.yaml"),
+        ("# said\n- {a: 1}\n---\nb: 2\n", "file.yaml"),
+    ],
 )
 def test_several_documents_have_their_places(tmp_path: Path, text: str, name: str) -> None:
     """Ours: a file may declare many things, and a refusal can say which (PRG-3)."""
@@ -54,6 +59,7 @@ def test_a_mark_inside_a_text_ends_no_document(tmp_path: Path) -> None:
         (" \n", "file.json", "is empty"),
         ("# nothing\n", "file.yaml", "declares nothing"),
         ("[]", "file.json", "declares nothing"),
+        ("--- []\n", "file.yaml", "declares nothing"),
         ("null", "file.json", "is not an object"),
         ('{"a": 1, "a": 2}', "file.json", "the key 'a' occurs twice"),
         ("- a\n", "file.yaml", "is not an object"),
