@@ -44,7 +44,8 @@ def _patterns() -> Mapping[str, re.Pattern[Any]]:
 def _held(value: object) -> Iterator[re.Pattern[Any]]:
     """The patterns in a value of a module: itself, or in its collections and tuples."""
     if isinstance(value, re.Pattern):
-        yield cast("re.Pattern[Any]", value)
+        held: re.Pattern[Any] = cast("Any", value)
+        yield held
     elif isinstance(value, Mapping):
         for one in cast("Mapping[object, object]", value).values():
             yield from _held(one)
@@ -188,9 +189,9 @@ def _holds(items: Sequence[Any], sign: str) -> bool:
 def _is_of(kind: str, value: Any, sign: str) -> bool:
     match kind:
         case "LITERAL":
-            return ord(sign) == value
+            return sign == chr(value)
         case "RANGE":
-            return value[0] <= ord(sign) <= value[1]
+            return ord(sign) in range(value[0], value[1] + 1)
         case "CATEGORY":
             letter = str(value).removeprefix("CATEGORY_").removeprefix("NOT_")[0].lower()
             return bool(re.match(f"\\{letter.upper() if 'NOT_' in str(value) else letter}", sign))
