@@ -20,6 +20,7 @@ from gateway.cli.manifests.places import ManifestFaults
 from gateway.cli.manifests.plan_file import new_plan, read_plan
 from gateway.cli.manifests.tenant_request import Permissions, TenantRequest, requests_for
 from gateway.cli.manifests.tenant_runs import Outcome, TenantRun, TenantRuns
+from gateway.cli.output.printing import echo
 
 
 @click.command("diff")
@@ -125,7 +126,7 @@ def _apply_all(context: AdminContext, runs: TenantRuns, secrets: str | None, *, 
     generated = GeneratedSecrets(target=secrets, is_in_report=context.as_json and secrets == STANDARD_OUTPUT)
     if changed:
         if not is_sure:
-            click.echo(_text(runs), err=context.as_json)
+            echo(_text(runs), err=context.as_json)
         numbers = summary([run.response for run in changed])
         confirm(f"Apply to {', '.join(run.request.tenant for run in changed)}: {numbers}?", is_sure=is_sure)
         generated.prepare([run.response for run in changed])
@@ -179,7 +180,7 @@ def _runs(context: AdminContext, requests: Sequence[TenantRequest], *, is_lenien
     if not is_lenient:
         faults.check()
     for fault in faults.found:
-        click.echo(f"warning: {fault.pointer}: {fault.reason}; the stored secret counts as equal", err=True)
+        echo(f"warning: {fault.pointer}: {fault.reason}; the stored secret counts as equal", err=True)
     return TenantRuns(admin=context.admin, values=values, runs=[TenantRun(request=one) for one in requests])
 
 

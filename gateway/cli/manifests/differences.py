@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import click
-
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.manifests.tenant_request import name_of_object, objects_of
+from gateway.cli.output.printing import colored
 from gateway.cli.output.tables import clean, count, shorten
 
 NONE = "none"
@@ -86,4 +85,4 @@ def _value(change: JsonObject, side: str) -> str:
 
 def _colored(text: str, color: str) -> str:
     has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return click.style(text, fg=color) if has_colors else text
+    return colored(text, color) if has_colors else text

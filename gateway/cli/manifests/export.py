@@ -24,6 +24,7 @@ from gateway.cli.manifests.members import (
 )
 from gateway.cli.manifests.options import output_option
 from gateway.cli.manifests.yaml_writer import write_yaml
+from gateway.cli.output.printing import echo
 from gateway.domain.members.markers import Setter, Shape
 from gateway.domain.tenancy.grants import ClientKind
 from gateway.domain.tools import PrimitiveOrigin
@@ -76,7 +77,7 @@ def schema(context: AdminContext) -> None:
     Example:
       gateway schema > .vscode/gateway-manifest.json
     """
-    click.echo(json.dumps(context.admin.get("/schemas/manifest"), indent=2))
+    echo(json.dumps(context.admin.get("/schemas/manifest"), indent=2))
 
 
 def _prepare(folder: Path) -> None:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import click
-
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.manifests.members import KIND
 from gateway.cli.manifests.tenant_request import objects_of
+from gateway.cli.output.printing import echo
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import MANIFEST_KINDS
 
@@ -68,13 +67,13 @@ class GeneratedSecrets:
         if self._is_open and not self._found and self.target is not None:
             Path(self.target).unlink(missing_ok=True)
         elif self._is_open:
-            click.echo(f"wrote the generated secrets to {self.target}", err=True)
+            echo(f"wrote the generated secrets to {self.target}", err=True)
         elif self._found and self.target == STANDARD_OUTPUT:
-            click.echo(json.dumps(self._found, indent=2))
+            echo(json.dumps(self._found, indent=2))
         else:
             for one in self._found:
                 name = " ".join(text_at(one, part) for part in ("tenant", KIND, "name"))
-                click.echo(f"secret of {name}, shown once: {text_at(one, SECRET)}")
+                echo(f"secret of {name}, shown once: {text_at(one, SECRET)}")
 
     def _write(self, flag: int) -> None:
         path = Path(self.target or "")

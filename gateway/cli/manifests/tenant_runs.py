@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import cast
 
-import click
-
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, describe_fault
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.manifests.local_secrets import SecretValues
 from gateway.cli.manifests.tenant_request import OBJECTS, TenantRequest, objects_of
+from gateway.cli.output.printing import echo
 
 _DRY_RUN, _CHANGES = "dry_run", "changes"
 
@@ -93,7 +92,7 @@ class TenantRuns:
                 run.failure.show()
         left = [run.request.tenant for run in self.runs if run.outcome is Outcome.NOT_TRIED]
         if left and self.failed:
-            click.echo(f"not tried: {', '.join(left)}; repeat the command to go on", err=True)
+            echo(f"not tried: {', '.join(left)}; repeat the command to go on", err=True)
 
     def _send(self, run: TenantRun, *, is_dry_run: bool) -> JsonObject | None:
         """Send the request of one tenant; None after a refusal, which the run has then."""

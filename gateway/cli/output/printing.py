@@ -19,6 +19,10 @@ _HIDDEN: Final = re.compile(
 """Characters that a terminal obeys or hides. The joiners U+200C and U+200D stay: Persian and emoji need them."""
 
 
+_COLORS: Final = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
+_COLORED: Final = re.compile("\ue0f0(3[1-6])\ue0f1|\ue0f2")
+
+
 def show(value: object, text: Callable[[], str], *, as_json: bool) -> None:
     """Print the value as JSON or as text."""
     shown = _as_json(value) if as_json else text()
@@ -28,7 +32,7 @@ def show(value: object, text: Callable[[], str], *, as_json: bool) -> None:
 
 def echo(text: str = "", *, err: bool = False) -> None:
     """Print text and a line end to standard output, or to standard error."""
-    click.echo(visible(text), err=err)  # guard: printed-controls
+    click.echo(_COLORED.sub(_as_color, visible(text)), err=err)  # guard: printed-controls
 
 
 def ask_yes_no(question: str, *, default: bool = False) -> bool:
@@ -52,6 +56,15 @@ def prompt(label: str, *, default: str | None, read: Callable[[str], object]) ->
 def visible(text: str) -> str:
     """Replace control characters except line ends and tabs, and invisible ones such as bidi overrides, by escapes."""
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+
+
+def colored(text: str, color: str) -> str:
+    """Mark text with a color, which `echo` turns into escape sequences; no mark can hide text."""
+    return f"\ue0f0{_COLORS[color]}\ue0f1{text}\ue0f2"
+
+
+def _as_color(found: re.Match[str]) -> str:
+    return f"\x1b[{found[1] or 0}m"
 
 
 def _as_json(value: object) -> str:

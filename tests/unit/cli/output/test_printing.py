@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli.audit_verifier import main as verify
-from gateway.cli.output.printing import echo, prompt, show, visible
+from gateway.cli.output.printing import colored, echo, prompt, show, visible
 
 _HOSTILE = "\x1b[2J\r\x07\x9b31m\u202e\u2066\U000e0041\ufeff"
 _SHOWN = "\\x1b[2J\\r\\x07\\x9b31m\\u202e\\u2066\\U000e0041\\ufeff"
@@ -79,3 +79,13 @@ def test_the_verifier_prints_a_forged_export_with_escapes(tmp_path: Path, capsys
     printed = capsys.readouterr().out
     assert "evil" in printed
     assert printed.replace("\n", "").isprintable()
+
+
+def test_colors_are_those_of_the_gateway_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a color that a command gives is printed, one in a text of a server is an escape (CLI-1)."""
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_: False)
+    echo(colored("new \x1b[8mx", "green"))
+
+    assert capsys.readouterr().out == "\x1b[32mnew \\x1b[8mx\x1b[0m\n"
