@@ -52,6 +52,7 @@ check: $(STAMP) ## Lint, type-check, hold layers, ceilings and prose; ask for kn
 	@$(BIN)/mypy
 	@$(BIN)/pyright
 	@$(BIN)/python -m tests.ceilings
+	@$(BIN)/python -m tests.limits
 	@$(BIN)/python -m tests.refused_calls
 	@$(BIN)/python -m tests.prose
 	@$(BIN)/python -m tests.advisories

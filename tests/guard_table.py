@@ -424,7 +424,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "client-hosts": (NEVER, "test_the_hosts_of_documents_can_be_limited"),
         "consent-name-alike": (NEVER, "test_forged_metadata_is_shown_for_what_it_is"),
         "consent-name-length": (
-            swap("truncate(client.name, _MAX_NAME_LENGTH)", "client.name"),
+            swap("truncate(client.name, MAX_SHOWN_NAME_LENGTH)", "client.name"),
             "test_forged_metadata_is_shown_for_what_it_is",
         ),
         "consent-other-host": (NEVER, "test_forged_metadata_is_shown_for_what_it_is"),
@@ -1238,7 +1238,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/unit/openapi/query/test_search.py": {
         "near-words-few": (swap("self._comparisons_left", "None"), "test_a_question_computes_few_edit_distances"),
         "near-words-short": (NEVER, "test_long_words_are_not_compared"),
-        "search-words": (swap("[:_MAX_WORDS]", ""), "test_a_long_question_looks_up_its_rarest_words"),
+        "search-words": (swap("[:MAX_WORDS]", ""), "test_a_long_question_looks_up_its_rarest_words"),
     },
     "tests/behaviour/openapi/test_shortened_tools.py": {
         "validated-in-full": (ALWAYS, "test_calls_are_validated_against_what_is_not_listed"),

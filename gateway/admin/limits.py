@@ -24,11 +24,14 @@ BURST_S = 4
 BYTES_PER_TOKEN = 4096
 """Bytes of a body that count as one more request: validating a tool takes about 0.3 ms per KiB."""
 _MAX_COST_S = 2.0
+"""The highest cost of one request, in seconds of the rate: a burst permits it, so that no body can never be sent."""
 _TENANT_FACTOR, _ADDRESS_FACTOR = 2, 10
 """Rates of a tenant and of an address, as multiples of the rate of a key."""
 _MAX_OPEN_PER_KEY, _MAX_OPEN_PER_TENANT, _MAX_OPEN_PER_ADDRESS = 64, 96, 256
+"""Open requests: one key leaves room for another of its tenant, and a tenant for others behind the same address."""
 _OPERATOR = "operator"
 _RETRY_S = 1.0
+"""Seconds in `Retry-After` of a request over a limit of open requests: most end within one."""
 
 
 class WorkKind(StrEnum):

@@ -6,7 +6,7 @@ from typing import Final
 from gateway.app.infrastructure import Infrastructure
 from gateway.domain.fairness.task_supervisor import Supervised
 from gateway.errors import Unavailable
-from gateway.identity.principals import STALE_S
+from gateway.identity.limits import STALE_S
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.telemetry.metrics import Metrics
 from gateway.web.health import ReadinessProbe

@@ -7,14 +7,9 @@ from types import TracebackType
 
 import anyio
 
+from gateway.calls.limits import MAX_CALLS, MAX_NESTED_CALLS
 from gateway.domain.refusals import RecursionRefused
 from gateway.errors import HandlerFailed
-
-MAX_NESTED_CALLS = 8
-"""The maximum depth of nested calls; the outermost call has depth 0."""
-
-MAX_CALLS = 250
-"""The maximum number of calls inside one call, at all depths together."""
 
 
 class CallTimeout:

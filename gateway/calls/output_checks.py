@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.calls import result_rendering
 from gateway.calls.arguments.costly_validation import CostlyValidation
+from gateway.calls.limits import ITEM_BYTES, MAX_RESULT_BYTES, MAX_TEXT_BYTES
 from gateway.calls.result_plan import WHOLE_START, read_result, start_of_text, structure_of
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
@@ -19,15 +20,10 @@ from gateway.domain.results import ABSENT, Completions, Contents, Messages, Resu
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, Unavailable
 from gateway.handlers.binding import BoundPrompt, BoundResource
 
-MAX_RESULT_BYTES = 10 * 1024 * 1024
-"""The size limit of one result, in bytes of JSON."""
-
 _INVALID_FORM = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _INLINE = 1024 * 1024
 """Bytes above which a result without structured content is not decoded."""
-_ITEM_BYTES = 8
-"""Bytes of JSON of a member or element beside its text, about."""
 _MAX_VALUES = 100
 _MAX_VALUE_LENGTH = 4096
 _STRUCTURED = b',"structuredContent":'
@@ -69,11 +65,11 @@ def estimate_size(result: Result) -> int:
             size += len(value)
         elif isinstance(value, dict):  # an abstract class first would cost 1 µs for each value
             members = cast("dict[object, object]", value)
-            size += _ITEM_BYTES * len(members)
+            size += ITEM_BYTES * len(members)
             pending += members.values()
         elif isinstance(value, list | tuple):
             items = cast("Sequence[object]", value)
-            size += _ITEM_BYTES * len(items)
+            size += ITEM_BYTES * len(items)
             pending += items
         elif isinstance(value, msgspec.Raw):
             size += len(bytes(value))
@@ -104,7 +100,7 @@ class ResultChecks:
             if estimate_size(result) > MAX_INLINE_BYTES:
                 raise
             blocks = _with_spaced_members(_json(list(result.content)))[1:-1]
-            if 0 < len(blocks) <= result_rendering.MAX_TEXT_BYTES:
+            if 0 < len(blocks) <= MAX_TEXT_BYTES:
                 raise result_rendering.OutputRejected(error, b"," + blocks) from None
             raise
         return members
@@ -143,7 +139,7 @@ class ResultChecks:
         if members.startswith(WHOLE_START):
             return await self._check_whole(tenant, output, members, status)
         if len(members) > _INLINE and _STRUCTURED not in members:  # guard: unstructured-result-cut
-            start = start_of_text(members, result_rendering.MAX_TEXT_BYTES)
+            start = start_of_text(members, MAX_TEXT_BYTES)
             return _violation(status, OutputInvalid(_NO_STRUCTURE), [msgspec.Raw(start)] if start else [])
         if not response.body:
             members = members.replace(_DONE, _STRUCTURED + b"{}" + _DONE, 1)
@@ -168,7 +164,7 @@ class ResultChecks:
         try:
             await self._check_encoded(tenant, output, structured)
         except OutputInvalid as error:
-            shown = structured[: result_rendering.MAX_TEXT_BYTES].decode("utf-8", "replace")
+            shown = structured[:MAX_TEXT_BYTES].decode("utf-8", "replace")
             return _violation(status, error, [{"type": "text", "text": shown}])
         return members
 

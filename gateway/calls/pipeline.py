@@ -19,6 +19,7 @@ from gateway.calls.arguments.costly_validation import CostlyValidation
 from gateway.calls.field_selection import may_select, take_fields
 from gateway.calls.guardrails.chain import Guardrails
 from gateway.calls.invocation import Invocation, Limiter, PrimitiveLookup
+from gateway.calls.limits import MAX_TEXT_BYTES
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages
 from gateway.calls.policy import CONFIRM, CONFIRMED, REFUSALS, UNAPPROVED, Confirmation, ask_user, decide
 from gateway.calls.prompts import check_arguments, embed_resources
@@ -339,7 +340,7 @@ class CallPipeline:
         if call.fields:
             response, note = await self._shaper.select(call, response, call.fields)
         has_schema = bound.output is not None and not call.fields
-        if len(response.body) <= result_rendering.MAX_TEXT_BYTES:
+        if len(response.body) <= MAX_TEXT_BYTES:
             members = result_rendering.content(response)
         else:
             is_kept = not bound.guardrails  # a stored body could be read without the guardrails

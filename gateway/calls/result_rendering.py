@@ -16,6 +16,7 @@ import orjson
 import structlog
 
 from gateway.calls.arguments.duplicate_members import has_repeated_names
+from gateway.calls.limits import MAX_BINARY_BYTES, MAX_TEXT_BYTES
 from gateway.calls.result_plan import WHOLE_START
 from gateway.calls.result_summary import Summaries
 from gateway.calls.truncation import Truncated, cut_json, cut_start, cut_text, describe, has_many_parts
@@ -34,11 +35,6 @@ from gateway.handlers.response_body.result_processes import ResultProcesses
 
 log = structlog.get_logger(__name__)
 
-MAX_TEXT_BYTES = 256 * 1024
-"""The size limit of text or JSON, in bytes; a JSON result contains the body twice, as text and as structure."""
-
-MAX_BYTES = 1024 * 1024
-"""The size limit of binary content, in bytes; it applies only if the complete body has been stored for its caller."""
 
 _MAX_WHOLE_BYTES = 10 * 1024 * 1024
 _MAX_DECODED_BYTES = 4 * MAX_TEXT_BYTES + 64
@@ -137,7 +133,7 @@ class ResultRenderer:
 
 def is_too_large(response: UpstreamResponse) -> bool:
     """True if the result of this response may have to be truncated."""
-    return len(response.body) > (MAX_TEXT_BYTES if is_read(response) else MAX_BYTES)
+    return len(response.body) > (MAX_TEXT_BYTES if is_read(response) else MAX_BINARY_BYTES)
 
 
 def is_read(response: UpstreamResponse) -> bool:
@@ -243,7 +239,7 @@ def _by_kind(kind: str, response: UpstreamResponse, link: str | None, is_whole: 
     is_media = family in {"image", "audio"} and not kind.endswith("+xml")
     if not is_media and (is_text(kind) or (not kind and is_utf8(body))):
         return _text(_decoded(response, is_whole, is_xml=kind.endswith("xml")), response, link, is_whole)
-    if link is not None and len(body) > MAX_BYTES:
+    if link is not None and len(body) > MAX_BINARY_BYTES:
         return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(response, link))
     if is_media:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})

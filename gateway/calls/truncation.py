@@ -15,16 +15,13 @@ from itertools import islice
 
 import msgspec
 
+from gateway.calls.limits import MAX_SCANNED_MEMBERS, MAX_SPLIT_BYTES
 from gateway.definitions.large_results.json_parts import parts_of, split_list
 from gateway.domain.json_access import point
 
 _MAX_PARTS = 300_000
 _COUNTED_BYTES = 1024 * 1024
 """Bytes that are counted at once: the start shows most JSON of very many parts."""
-_MAX_SCANNED_MEMBERS = 10_000
-"""Members of an object with very many commas that are looked at; each takes about 3 µs."""
-_MAX_WORK = 128 * 1024 * 1024
-"""Limit on the bytes that are split, which each level of nesting does again."""
 _MAX_NOTES = 10
 _MAX_DEPTH = 48
 _MIN_CUT_BYTES = 16
@@ -121,7 +118,7 @@ class _Truncator:
         if opening == b'"':
             return self._string(raw, limit, where)
         self._work += len(raw)
-        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _MIN_CUT_BYTES and self._work <= _MAX_WORK:
+        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _MIN_CUT_BYTES and self._work <= MAX_SPLIT_BYTES:
             return self._list(raw, limit, where, depth) if opening == b"[" else self._object(raw, limit, where, depth)
         self._note(where, f"{len(raw):,} bytes are omitted")
         return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"
@@ -142,12 +139,12 @@ class _Truncator:
         return b"[" + b",".join(kept) + b"]"
 
     def _object(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
-        members = {name or "": part for name, part in islice(parts_of(raw), _MAX_SCANNED_MEMBERS + 1)}
-        is_part = len(members) > _MAX_SCANNED_MEMBERS
+        members = {name or "": part for name, part in islice(parts_of(raw), MAX_SCANNED_MEMBERS + 1)}
+        is_part = len(members) > MAX_SCANNED_MEMBERS
         heads = {name: _quoted(name) + b":" for name in members}
         names = list(_names_that_fit(heads, limit - 2))
         if len(names) < len(members):
-            total = f"more than {_MAX_SCANNED_MEMBERS:,}" if is_part else f"{len(members):,}"
+            total = f"more than {MAX_SCANNED_MEMBERS:,}" if is_part else f"{len(members):,}"
             self._note(where, f"the first {len(names):,} of {total} members are shown")
         room = limit - 2 - sum(len(heads[name]) + 1 for name in names)
         shares = _share_bytes({name: len(members[name]) for name in names}, room)

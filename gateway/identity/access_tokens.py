@@ -23,11 +23,8 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import unescape_token
 from gateway.domain.json_text import decode_json
 from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, TenantIssuers, is_subject
+from gateway.identity.limits import CLOCK_SKEW_S, MAX_TOKEN_HEADER_BYTES
 
-CLOCK_SKEW_S = 60
-"""Permitted clock difference between issuer and gateway, in seconds."""
-_MAX_HEADER_BYTES = 8192
-"""Limit in bytes; access tokens with many groups have several thousand."""
 _MAX_GROUPS = 1000
 _MAX_CACHED_KEYS, _MAX_CACHED_KEY_BYTES = 1024, 8192
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
@@ -200,7 +197,7 @@ def _parse_key_once(text: bytes, algorithm: str) -> jwt.PyJWK | None:
 
 def bearer_token(authorization: str | None, scheme: bytes = b"bearer") -> bytes | None:
     """Return the token of an Authorization header with this scheme; None without such a token."""
-    if authorization is None or len(authorization) > _MAX_HEADER_BYTES:
+    if authorization is None or len(authorization) > MAX_TOKEN_HEADER_BYTES:
         return None
     try:
         named, _, token = authorization.encode("latin-1").partition(b" ")  # the bytes as received

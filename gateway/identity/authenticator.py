@@ -25,10 +25,10 @@ from gateway.errors import DatabaseUnavailable, Unauthenticated, Unavailable
 from gateway.identity.access_tokens import bearer_token
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
 from gateway.identity.key_digests import KeyDigests
+from gateway.identity.limits import REMEMBERED_S, STALE_S
 from gateway.identity.operator_keys import OperatorKeys
 from gateway.identity.people import People, PresentedToken, Resource, Target
 from gateway.identity.principals import (
-    STALE_S,
     KeyFinder,
     RememberedCaller,
     is_same,
@@ -48,12 +48,8 @@ REFUSED = (
 )
 """The message of every `Unauthenticated` error."""
 
-_REMEMBERED_S = 3.0
-"""Cache lifetime in seconds, from the start of the lookup. A revoked key must be refused within five seconds, even
-after a slow lookup.
-"""
 
-_PREFETCH_AGE_S = _REMEMBERED_S / 2
+_PREFETCH_AGE_S = REMEMBERED_S / 2
 """Age from which the lookup of another key also renews a cached result."""
 
 _MAX_REMEMBERED = 20_000
@@ -365,7 +361,7 @@ class Authenticator:
         while len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
         lifetime = min(lifetime, ends_at - asked_at)  # guard: remembered-introspection
-        until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, STALE_S)
+        until, kept_until = asked_at + min(lifetime, REMEMBERED_S), asked_at + min(lifetime, STALE_S)
         self._known[mark] = RememberedCaller(caller, asked_at, until, kept_until, ends_at)
         self._renewable.append((asked_at, mark))
 

@@ -22,13 +22,12 @@ import jwt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ProofRefused
 from gateway.errors import LimitExceeded
-from gateway.identity.access_tokens import BROKEN, CLOCK_SKEW_S, read_key
+from gateway.identity.access_tokens import BROKEN, read_key
+from gateway.identity.limits import CLOCK_SKEW_S, WINDOW_S
 from gateway.identity.local_token_buckets import TokenBuckets
 
 PROOF_ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "RS256", "PS256")
 """Signature algorithms of proofs."""
-WINDOW_S = 60
-"""Maximum difference between the time of a proof and the gateway's clock, in seconds."""
 MAX_PROOF_LENGTH = 8192
 _MAX_ID_LENGTH = 256
 _PROOFS_PER_S = 500.0

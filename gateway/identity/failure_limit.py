@@ -16,6 +16,7 @@ import anyio
 import structlog
 
 from gateway.errors import GatewayError, LimitExceeded
+from gateway.identity.limits import FAILURE_BURST_S
 from gateway.identity.local_token_buckets import TokenBuckets
 
 log = structlog.get_logger(__name__)
@@ -23,8 +24,6 @@ log = structlog.get_logger(__name__)
 DEFAULT_RATE = 20.0
 INTERVAL_S = 1.0
 """Seconds between batches; the first use of a valid key from a suspect address waits up to this long."""
-_BURST_S = 20
-"""Size of the burst: the failures of this many seconds at the rate."""
 _SUSPECT = 0.05
 """The fraction of a burst after which an address is suspect, because its single lookups would slow other clients."""
 _TOTAL_FACTOR = 3
@@ -45,7 +44,7 @@ class FailureLimit:
     ) -> None:
         self.interval_s = interval_s
         """Seconds between two batches."""
-        burst = rate * _BURST_S if burst is None else burst
+        burst = rate * FAILURE_BURST_S if burst is None else burst
         self._rate = rate
         self._each = TokenBuckets(rate=rate, burst=burst)
         self._all = TokenBuckets(rate=rate * _TOTAL_FACTOR, burst=max(1.0, burst * _TOTAL_FACTOR * _SUSPECT))

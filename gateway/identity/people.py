@@ -23,12 +23,11 @@ from gateway.identity.dpop import ProofChecks
 from gateway.identity.failure_limit import BatchedLookups
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
+from gateway.identity.limits import FRESH_ISSUERS_S
 from gateway.identity.refusal_trail import NO_TRAIL, RefusalTrail, note_sign_in
 from gateway.identity.single_flight import SingleFlight
 from gateway.identity.verified_tokens import VerifiedTokens
 
-_FRESH_S = 1.5
-"""Cache lifetime of issuers. Callers are cached for three seconds, so a change applies within five seconds."""
 _CACHED_RESOURCES = 2000
 _CACHED_SLUGS = 10_000
 KEPT = timedelta(days=1)
@@ -190,7 +189,7 @@ class IssuerDirectory:
         found = (await self._find([slug])).get(slug)
         self._cached.pop(slug, None)
         if found is not None and changes == self._changes:
-            self._cached[slug] = asked_at + _FRESH_S, found
+            self._cached[slug] = asked_at + FRESH_ISSUERS_S, found
             self._slugs[found.tenant] = slug
         return found
 

@@ -8,9 +8,7 @@ from typing import NamedTuple, Protocol
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.domain.tenancy.principals import Caller, Principal
-
-STALE_S = 60.0
-"""Maximum age in seconds of a cached result while the database is unavailable."""
+from gateway.identity.limits import STALE_S
 
 
 class KeyFinder(Protocol):

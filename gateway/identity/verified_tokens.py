@@ -20,9 +20,8 @@ from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, TenantIssuers
 from gateway.identity.access_tokens import KeySource, VerifiedToken, verify
 from gateway.identity.issued_tokens import IssuedToken, IssuedTokens
+from gateway.identity.limits import MAX_TOKEN_CACHE_BYTES
 
-_MAX_BYTES = 32 * 1024 * 1024
-"""Limit on all entries, of which one tenant has at most a quarter: about 6,000 tokens with 60 groups."""
 _ENTRY_BYTES = 700
 _DIGEST_BYTES = 16
 
@@ -70,8 +69,8 @@ class VerifiedTokens:
         self._keys = keys
         self._issued = issued
         self._seal = secrets.token_bytes(32)
-        self._held = FairCache[bytes, _VerifiedEntry](_MAX_BYTES)
-        self._held_issued = FairCache[bytes, bytes](_MAX_BYTES)
+        self._held = FairCache[bytes, _VerifiedEntry](MAX_TOKEN_CACHE_BYTES)
+        self._held_issued = FairCache[bytes, bytes](MAX_TOKEN_CACHE_BYTES)
 
     async def verify(self, text: str, found: TenantIssuers, *, audience: str) -> VerifiedToken:
         """Verify a JWT of an issuer for this audience, and return its contents; raises like `access_tokens.verify`."""

@@ -29,6 +29,7 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import AuditSinkId
 from gateway.errors import CredentialMissing, EgressDenied, GatewayError, LimitExceeded, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
+from gateway.jobs.limits import TIME_SLICE_S
 from gateway.jobs.watch_poller import CredentialLookup
 from gateway.store.audit.export_lines import ExportKey, entry_line, moment
 from gateway.store.audit.hash_chain import Link
@@ -40,8 +41,6 @@ log = structlog.get_logger(__name__)
 LEASE = timedelta(seconds=60)
 _SEND_TIMEOUT_S = 20.0
 """Deadline of a batch; shorter than the lease."""
-_TIME_SLICE_S = 20.0
-"""Time after which a delivery ends and releases its slot in the scheduler."""
 _BATCH_SIZE = 500
 _BATCH_BYTES = 1024 * 1024
 _PAUSE_S = 2.0
@@ -87,7 +86,7 @@ class AuditDelivery:
         if delivery is None:
             return
         pause_s = _PAUSE_S
-        ends_at = anyio.current_time() + _TIME_SLICE_S
+        ends_at = anyio.current_time() + TIME_SLICE_S
         try:
             while anyio.current_time() < ends_at:
                 batch = _limit_size(await audit_sinks.read_behind(self.catalog, delivery, limit=_BATCH_SIZE))

@@ -20,16 +20,13 @@ from gateway.domain.updates.poll_delay import poll_delay
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
+from gateway.jobs.limits import MAX_BACKOFF_S, POLL_LEASE_S
 from gateway.store.jobs import Job
 from gateway.upstream.client import FullResponse, UpstreamClient
 from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_headers, validator_of
 
 log = structlog.get_logger(__name__)
 
-POLL_LEASE_S = 60.0
-"""Seconds of a replica's lease on its poll; the deadlines of the upstream request are shorter."""
-MAX_BACKOFF_S = 3600.0
-"""Maximum back-off after failed polls, in seconds, unless the watch's own interval is longer."""
 MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
 _MAX_FAULT_LENGTH = 300

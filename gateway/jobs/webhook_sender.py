@@ -25,6 +25,7 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.updates.webhook_endpoints import DeliveryState, OutboundDelivery
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import UpstreamError
+from gateway.jobs.limits import ATTEMPT_S
 from gateway.store.jobs import Job
 from gateway.telemetry.metrics import Metrics
 from gateway.upstream.auth.credentials import digest_of
@@ -32,8 +33,6 @@ from gateway.upstream.client import UpstreamClient
 
 log = structlog.get_logger(__name__)
 
-ATTEMPT_S = 15.0
-"""Seconds for one attempt, from the name lookup to the end of the response."""
 _MAX_RESPONSE_BYTES = 64 * 1024
 _DRAIN_S = 2.0
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400

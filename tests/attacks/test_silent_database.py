@@ -119,7 +119,7 @@ async def test_a_database_that_hangs_keeps_few_waiting(
     database: TestDatabase, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: one reading call finds it out, the others do not wait for it; what changes something is refused (SRV-4)."""
-    monkeypatch.setattr("gateway.identity.authenticator._REMEMBERED_S", 0.0)  # each call wants to look its key up,
+    monkeypatch.setattr("gateway.identity.authenticator.REMEMBERED_S", 0.0)  # each call wants to look its key up,
     monkeypatch.setattr("gateway.catalog.snapshots.snapshots._CHECK_S", 0.0)  # and compare its catalog
     async with _world(database, redis_url, tenants=1, keys=1) as world:
         assert _is_ok(await world.call(1))
@@ -151,7 +151,7 @@ async def test_a_revoked_key_has_nothing_from_a_database_that_hangs(
     database: TestDatabase, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: what is kept of a key for bad times goes with the key (TEN-2)."""
-    monkeypatch.setattr("gateway.identity.authenticator._REMEMBERED_S", 0.0)
+    monkeypatch.setattr("gateway.identity.authenticator.REMEMBERED_S", 0.0)
     async with _world(database, redis_url, tenants=1, keys=2) as world:
         assert _is_ok(await world.call(0))
         assert _is_ok(await world.call(1))

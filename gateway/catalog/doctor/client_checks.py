@@ -6,6 +6,7 @@ from functools import partial
 import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.catalog.doctor.limits import MAX_NAMED, TIMEOUT_S
 from gateway.catalog.snapshots.composition import Composition, compose
 from gateway.catalog.snapshots.listed_form import find_client_limits
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
@@ -19,8 +20,6 @@ from gateway.store import operations, primitives
 from gateway.store.engine import Store
 from gateway.store.sources import sources
 
-_TIMEOUT_S = 15.0
-_MAX_NAMED = 5
 _REMEDY = "`gateway --tenant SLUG tool show NAME` shows the limits of one tool; docs/clients.md has all of them"
 
 
@@ -31,7 +30,7 @@ async def check_clients(store: Store, code: PythonPrimitives | None) -> Finding:
     """
     examined, found = 0, dict[tuple[str, str], list[str]]()
     try:
-        with anyio.move_on_after(_TIMEOUT_S) as scope:
+        with anyio.move_on_after(TIMEOUT_S) as scope:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
                     imported = await operations.load(tenant.id, db)
@@ -50,7 +49,7 @@ async def check_clients(store: Store, code: PythonPrimitives | None) -> Finding:
         examination = f"tenants examined: {examined}{rest}"
         return fine("clients", f"every listed tool is within the limits of clients ({examination})")
     texts = [
-        f"{clients} {text}: {list_names(slugs, limit=_MAX_NAMED)}" for (clients, text), slugs in sorted(found.items())
+        f"{clients} {text}: {list_names(slugs, limit=MAX_NAMED)}" for (clients, text), slugs in sorted(found.items())
     ]
     return warning("clients", "; ".join(texts) + rest, _REMEDY)
 

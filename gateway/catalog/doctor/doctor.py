@@ -20,6 +20,7 @@ from gateway.catalog.doctor.environment_checks import (
     check_keys,
 )
 from gateway.catalog.doctor.handler_checks import check_handlers
+from gateway.catalog.doctor.limits import MAX_SOURCES, MAX_TENANTS, TIMEOUT_S
 from gateway.catalog.doctor.live_source_checks import check_live_sources
 from gateway.catalog.doctor.policy_checks import check_policies
 from gateway.catalog.doctor.reference_checks import check_references
@@ -44,9 +45,6 @@ ExamineParts = Callable[[], Awaitable[tuple[str, Mapping[str, str]]]]
 
 _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
 
-_TIMEOUT_S = 15.0
-_MAX_TENANTS = 100
-_MAX_SOURCES = 5
 _MORE_THAN_ONE = 2
 _DATABASE_FIRST = "fix the findings on the database first"
 _listed = partial(list_names, limit=5)
@@ -105,7 +103,7 @@ class Doctor:
         if not self._installation.egress_allow:
             return None
         try:
-            with anyio.fail_after(_TIMEOUT_S):
+            with anyio.fail_after(TIMEOUT_S):
                 async with store.unscoped() as db:
                     return len(await tenants.page(db, after=None, limit=_MORE_THAN_ONE))
         except (GatewayError, TimeoutError):
@@ -115,7 +113,7 @@ class Doctor:
         """Finding on Python primitives that are hidden by a name in a tenant's catalog."""
         code = self._installation.code
         try:
-            with anyio.fail_after(_TIMEOUT_S):
+            with anyio.fail_after(TIMEOUT_S):
                 hidden = await find_hidden(store, () if code is None else code.primitives())
         except (GatewayError, TimeoutError):
             return warning("code", "the names of tenants' primitives were not read", _DATABASE_FIRST)
@@ -134,7 +132,7 @@ class Doctor:
         if cipher is None:
             return warning("secrets", "not decrypted: no secret key is configured", "set GATEWAY_SECRET_KEYS")
         try:
-            with anyio.fail_after(_TIMEOUT_S):
+            with anyio.fail_after(TIMEOUT_S):
                 opened, broken = await _decrypt_samples(store, cipher)
         except TimeoutError:
             return warning("secrets", "not decrypted: timeout", "check the load of PostgreSQL")
@@ -154,7 +152,7 @@ class Doctor:
         if cipher is None:
             return []
         try:
-            with anyio.fail_after(_TIMEOUT_S):
+            with anyio.fail_after(TIMEOUT_S):
                 return list(check_secret_keys(await read_state(store, cipher)))
         except (GatewayError, TimeoutError):
             return [warning("secret_rotation", "the secret keys were not read", _DATABASE_FIRST)]
@@ -165,7 +163,7 @@ class Doctor:
         if cipher is None or stores is None:
             return fine("secret_references", "no external secret store is configured")
         try:
-            with anyio.fail_after(_TIMEOUT_S):
+            with anyio.fail_after(TIMEOUT_S):
                 return await check_references(store, cipher, stores)
         except (GatewayError, TimeoutError):
             return warning("secret_references", "the references were not read: timeout", _DATABASE_FIRST)
@@ -174,10 +172,10 @@ class Doctor:
 async def _examine(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
     """Return the facts of an examination, or the error that ended it."""
     try:
-        with anyio.fail_after(_TIMEOUT_S):
+        with anyio.fail_after(TIMEOUT_S):
             return await examine()
     except TimeoutError:
-        return Unavailable(f"no response within {_TIMEOUT_S:.0f} seconds")
+        return Unavailable(f"no response within {TIMEOUT_S:.0f} seconds")
     except GatewayError as error:
         return error
 
@@ -186,7 +184,7 @@ async def _decrypt_samples(store: Store, cipher: EnvelopeCipher) -> tuple[int, S
     """Return the number of tenants whose secrets can be decrypted, and the slugs of the others; at most 100 tenants."""
     opened, broken = 0, list[str]()
     async with store.unscoped() as db:
-        found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
+        found = await tenants.page(db, after=None, limit=MAX_TENANTS)
     for tenant in found:
         try:
             opened += await _can_decrypt(tenant, store, cipher)
@@ -197,7 +195,7 @@ async def _decrypt_samples(store: Store, cipher: EnvelopeCipher) -> tuple[int, S
 
 async def _can_decrypt(tenant: Tenant, store: Store, cipher: EnvelopeCipher) -> bool:
     async with store.transaction(tenant.id) as db:
-        for source in await sources.page(tenant.id, db, after=None, limit=_MAX_SOURCES):
+        for source in await sources.page(tenant.id, db, after=None, limit=MAX_SOURCES):
             if await secrets.load(tenant.id, db, cipher, source.id):
                 return True
     return False

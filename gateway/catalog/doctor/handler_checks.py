@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import anyio
 import msgspec
 
+from gateway.catalog.doctor.limits import MAX_NAMED, TIMEOUT_S
 from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.contract.tools import ToolDefinition
@@ -26,9 +27,7 @@ from gateway.errors import BadInput, GatewayError
 from gateway.store import primitives, tenants
 from gateway.store.engine import Store
 
-_TIMEOUT_S = 15.0
 _PAGE = 200
-_MAX_NAMED = 5
 _REMEDY = (
     "each call fails until the handler is replaced; `gateway tool validate FILE`, or the same command of resource, "
     "resource-template or prompt, lists the faults"
@@ -42,7 +41,7 @@ async def check_handlers(store: Store) -> Finding:
     """
     examined, broken = 0, list[str]()
     try:
-        with anyio.move_on_after(_TIMEOUT_S) as scope:
+        with anyio.move_on_after(TIMEOUT_S) as scope:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
                     own = await primitives.load(tenant.id, db)
@@ -53,7 +52,7 @@ async def check_handlers(store: Store) -> Finding:
     examined_text = f"{examined} examined" + (", the rest skipped after a timeout" if scope.cancelled_caught else "")
     if not broken:
         return fine("handlers", f"every stored handler is valid ({examined_text})")
-    detail = f"stored handlers that always fail: {list_names(broken, limit=_MAX_NAMED)} ({examined_text})"
+    detail = f"stored handlers that always fail: {list_names(broken, limit=MAX_NAMED)} ({examined_text})"
     return warning("handlers", detail, _REMEDY)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import anyio
 
+from gateway.catalog.doctor.limits import MAX_NAMED, TIMEOUT_S
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.live_sources import AttachmentState, LiveStatus
 from gateway.errors import GatewayError
@@ -11,8 +12,6 @@ from gateway.store.engine import Store
 from gateway.store.kinds.tenants import TENANTS
 from gateway.store.live import live_sources
 
-_TIMEOUT_S = 15.0
-_MAX_NAMED = 5
 _FAILURES = 3
 """Number of consecutive failures after which a live source is reported; a restart of its program causes fewer."""
 _REMEDY = (
@@ -27,7 +26,7 @@ async def check_live_sources(store: Store) -> Finding:
     """
     examined, failing = 0, list[str]()
     try:
-        with anyio.move_on_after(_TIMEOUT_S) as scope:
+        with anyio.move_on_after(TIMEOUT_S) as scope:
             async with store.unscoped() as db:
                 owners = dict.fromkeys(tenant for tenant, _, _ in await live_sources.all_enabled(db))
             for tenant in owners:
@@ -50,4 +49,4 @@ def _is_failing(status: LiveStatus) -> bool:
 def _to_finding(failing: Sequence[str], examined: str) -> Finding:
     if not failing:
         return fine("live_sources", f"no live source fails repeatedly ({examined})")
-    return warning("live_sources", f"failing: {list_names(failing, limit=_MAX_NAMED)} ({examined})", _REMEDY)
+    return warning("live_sources", f"failing: {list_names(failing, limit=MAX_NAMED)} ({examined})", _REMEDY)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.catalog.doctor.limits import MAX_NAMED, TIMEOUT_S
 from gateway.catalog.identity.access_rules import find_missing_sources, find_unknown_entries
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.tenancy.keys import Scope
@@ -16,8 +17,6 @@ from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.kinds.singletons import ACCESS, POLICY
 
-_TIMEOUT_S = 15.0
-_MAX_NAMED = 5
 _DEFAULT_POLICY_FLAGS = " ".join(
     f"--{level} {PROTECTING.decision_for(level)}" for level in (Safety.MODERATE, Safety.DANGEROUS)
 )
@@ -34,7 +33,7 @@ async def check_policies(store: Store) -> Sequence[Finding]:
     """
     examined, weak_tenants, without_approver, dangling = 0, list[str](), list[str](), list[str]()
     try:
-        with anyio.move_on_after(_TIMEOUT_S) as scope:
+        with anyio.move_on_after(TIMEOUT_S) as scope:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
                     found = await POLICY.get(tenant.id, db)
@@ -60,7 +59,7 @@ def _access_finding(dangling: Sequence[str], scope_note: str) -> Finding:
     if not dangling:
         return fine("access_rules", f"every key, issuer and source that access rules name exists ({scope_note})")
     detail = (
-        f"access rules name missing keys, issuers or sources: {list_names(dangling, limit=_MAX_NAMED)} ({scope_note})"
+        f"access rules name missing keys, issuers or sources: {list_names(dangling, limit=MAX_NAMED)} ({scope_note})"
     )
     return warning("access_rules", detail, "`gateway --tenant SLUG access report`, then remove them with `access set`")
 
@@ -74,7 +73,7 @@ def _may_need_approval(policy: Policy) -> bool:
 def _policy_finding(weak_tenants: Sequence[str], scope_note: str) -> Finding:
     if not weak_tenants:
         return fine("policies", f"no tenant's policy is weaker than the default ({scope_note})")
-    detail = f"weaker than the default of new tenants: {list_names(weak_tenants, limit=_MAX_NAMED)} ({scope_note})"
+    detail = f"weaker than the default of new tenants: {list_names(weak_tenants, limit=MAX_NAMED)} ({scope_note})"
     return warning("policies", detail, _REMEDY)
 
 
@@ -82,6 +81,6 @@ def _approver_finding(without_approver: Sequence[str], scope_note: str) -> Findi
     """Finding on tenants without an approver; not a warning, because the operator can approve calls too."""
     if not without_approver:
         return fine("approvers", f"every tenant whose policy needs approvals has an approver ({scope_note})")
-    tenant_names = list_names(without_approver, limit=_MAX_NAMED)
+    tenant_names = list_names(without_approver, limit=MAX_NAMED)
     reason = "no key has the scope approve, and no people have the role"
     return fine("approvers", f"only the operator can approve calls of {tenant_names}; {reason} ({scope_note})")

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from gateway.catalog.doctor.limits import MAX_REFERENCES, MAX_REFERENCING_ISSUERS, MAX_TENANTS
 from gateway.catalog.snapshots.credential_cache import read_external_secret, read_reference
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.domain.identifiers import TenantId
@@ -15,9 +16,6 @@ from gateway.store.kinds.credentials import CREDENTIALS, open_named
 from gateway.upstream.secret_stores.stores import SecretStores
 
 _CHECK = "secret_references"
-_MAX_TENANTS = 100
-_MAX_REFERENCES = 50
-_MAX_ISSUERS = 10
 
 _Read = Callable[[], Awaitable[object]]
 
@@ -26,10 +24,10 @@ async def check_references(store: Store, cipher: EnvelopeCipher, stores: SecretS
     """Finding on the references of the first 100 tenants, at most 50 of them; it contains no secret."""
     read, faults = 0, list[str]()
     async with store.unscoped() as db:
-        found = await tenants.page(db, after=None, limit=_MAX_TENANTS)
+        found = await tenants.page(db, after=None, limit=MAX_TENANTS)
     async with stores.opened():
         for tenant in found:
-            for name, read_secret in await _references(tenant.id, store, cipher, stores, limit=_MAX_REFERENCES - read):
+            for name, read_secret in await _references(tenant.id, store, cipher, stores, limit=MAX_REFERENCES - read):
                 read += 1
                 try:
                     await read_secret()
@@ -47,7 +45,7 @@ async def _references(
     """The names of a tenant's references, and the reads of their secrets."""
     async with store.transaction(tenant) as db:
         stored = await CREDENTIALS.load(tenant, db)
-        known = await issuers.page(tenant, db, after=None, limit=_MAX_ISSUERS)
+        known = await issuers.page(tenant, db, after=None, limit=MAX_REFERENCING_ISSUERS)
     names = [one.name for one in stored if one.reference is not None]
     reads: list[tuple[str, _Read]] = [(name, partial(_read, tenant, store, cipher, stores, name)) for name in names]
     for issuer in known:

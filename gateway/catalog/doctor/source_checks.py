@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
+from gateway.catalog.doctor.limits import MAX_NAMED, TIMEOUT_S
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.errors import GatewayError
 from gateway.store.engine import Store
 from gateway.store.sources import refreshes
 
-_TIMEOUT_S = 15.0
-_MAX_NAMED = 5
 _FAILURES = 3
 """Number of consecutive failed refreshes after which a source is reported."""
 _MAX_PROPOSAL_AGE = timedelta(days=14)
@@ -27,7 +26,7 @@ async def check_sources(store: Store) -> Finding:
     failing, old_proposals = list[str](), list[str]()
     since = datetime.now(UTC) - _MAX_PROPOSAL_AGE
     try:
-        with anyio.move_on_after(_TIMEOUT_S) as scope:
+        with anyio.move_on_after(TIMEOUT_S) as scope:
             for tenant in await all_tenants(store):
                 async with store.transaction(tenant.id) as db:
                     failed = await refreshes.failing(tenant.id, db, failures=_FAILURES)
@@ -44,5 +43,5 @@ def _to_finding(failing: Sequence[str], old_proposals: Sequence[str], skipped_no
     if not failing and not old_proposals:
         return fine("sources", f"no refresh of a source fails repeatedly, and no proposal is old{skipped_note}")
     problems = (("refreshes fail", failing), (f"proposals older than {_MAX_PROPOSAL_AGE.days} days", old_proposals))
-    detail = "; ".join(f"{problem}: {list_names(names, limit=_MAX_NAMED)}" for problem, names in problems if names)
+    detail = "; ".join(f"{problem}: {list_names(names, limit=MAX_NAMED)}" for problem, names in problems if names)
     return warning("sources", f"{detail}{skipped_note}", _REMEDY)

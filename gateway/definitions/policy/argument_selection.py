@@ -11,13 +11,10 @@ from typing import NamedTuple, TypeAlias, cast
 
 from gateway.definitions.credential_names import is_count, is_secret_name
 from gateway.definitions.policy.conditions import fold
+from gateway.definitions.policy.limits import MAX_NAME_LENGTH, MAX_READ
 from gateway.domain.json_access import tokens_of
 from gateway.domain.tenancy.policy import RecordingRule
 
-MAX_READ = 500
-"""Maximum number of values that are read from one call."""
-MAX_NAME_LENGTH = 128
-"""Maximum length of a member name; a member with a longer name is cut."""
 _DEEPEST = 32
 _ANY = "*"
 _NAME_MEMBERS = frozenset(("name", "key", "header", "field", "parameter", "param", "id"))

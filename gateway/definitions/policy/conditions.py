@@ -13,15 +13,10 @@ from typing import Any, cast
 
 import jsonschema_rs
 
+from gateway.definitions.policy.limits import MAX_MEMBERS, MAX_TEXT_LENGTH
 from gateway.definitions.policy.paths import is_inside
 from gateway.domain.json_access import is_number, tokens_of
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, ConditionValue
-
-MAX_TEXT_LENGTH = 16_384
-"""Characters of an argument that are folded or searched; a longer one is not decidable."""
-
-MAX_MEMBERS = 1000
-"""Members of an object, or elements of a list, that a condition reads; more are not decidable."""
 
 Truth = bool | None
 """The outcome of a condition; None if it is not decidable."""

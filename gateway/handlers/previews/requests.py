@@ -14,11 +14,9 @@ from gateway.definitions.credential_names import is_credential_name
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.text_search.invisible import ESCAPED
+from gateway.handlers.previews.limits import MAX_PREVIEW_LENGTH, MAX_QUOTES
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
-
-MAX_PREVIEW_LENGTH = 12_000
-"""Limit on the characters of one preview."""
 
 _MAX_URL_LENGTH = 2_000
 _MAX_BODY_LENGTH = 4_000
@@ -37,8 +35,6 @@ _JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\\?\Z)(\s*+:)?|[\[{]|[\]}]', 
 _JSON_NAME = re.compile(r'"((?:[^"\\]|\\.){0,200}+)"\s*+:\s*+\Z')
 _ESCAPED_ENDS = frozenset(bytes((before, 92)) for before in range(256) if before != ord("\\"))
 """Two bytes before an escaped quote: one backslash, and any other byte."""
-_MAX_QUOTES = 100_000
-"""Escaped quotes in a string that are passed in the search for its name; about 0.3 µs each."""
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _UNREMARKABLE = frozenset({"accept"})
 
@@ -175,7 +171,7 @@ def _last_members(body: bytes, start: int) -> str:
 
 def _name_of_string(body: bytes, place: int) -> str | None:
     """Return the name of the member whose string contains a place of a JSON text; None if it is not found."""
-    for _ in range(_MAX_QUOTES):
+    for _ in range(MAX_QUOTES):
         place = body.rfind(b'"', 0, max(0, place))
         if body[max(0, place - 2) : max(0, place)] in _ESCAPED_ENDS:
             continue

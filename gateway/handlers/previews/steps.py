@@ -16,11 +16,10 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.declared_results import variables_of
 from gateway.handlers.http_request import EgressContext, HttpRequester
+from gateway.handlers.previews.limits import MAX_REQUESTS
 from gateway.handlers.previews.requests import escape, show_json, show_request, truncate
 from gateway.handlers.response_body.reading import JSON
 
-_MAX_REQUESTS = 20
-"""Limit on the requests and calls that are shown."""
 _PREVIEW_CHARS, _MIN_REQUEST_CHARS = 6_000, 300
 """Character budget of the preview, divided equally among the requests, and the minimum per request."""
 
@@ -43,10 +42,8 @@ class StepPreview:
         budget = max(_PREVIEW_CHARS // max(len(found), 1), _MIN_REQUEST_CHARS)
         known = variables_of(arguments)
         # guard: preview-room
-        shown = [
-            truncate(self._show(act, known, budget), budget).replace("\n", "\n  ") for act in found[:_MAX_REQUESTS]
-        ]
-        further = len(found) - _MAX_REQUESTS
+        shown = [truncate(self._show(act, known, budget), budget).replace("\n", "\n  ") for act in found[:MAX_REQUESTS]]
+        further = len(found) - MAX_REQUESTS
         return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])
 
     async def credentials(self) -> tuple[Credential, ...]:

@@ -23,14 +23,13 @@ from gateway.domain.live_sources import AttachmentEnd, Discovery, LiveKind, Live
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import GatewayError, RedisUnavailable, Unavailable
 from gateway.jobs.live.held import HeldAttachment, HeldAttachments
+from gateway.jobs.live.limits import MAX_HELD
 from gateway.jobs.live.source_reports import SourceReports
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector, LiveListener
 
 log = structlog.get_logger(__name__)
 
-MAX_HELD = 2000
-"""Limit on the attachments that one replica opens; a tenant may have 50 live sources."""
 _TAKEN_AT_ONCE = 50
 _ROUND_S = 1.0
 _RECHECK_S = 30.0

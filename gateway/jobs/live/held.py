@@ -21,6 +21,7 @@ from gateway.domain.live_sources import Discovery, LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError
+from gateway.jobs.live.limits import MAX_FOLLOWED, REREAD_S
 from gateway.jobs.live.null_client import NULL_CLIENT
 from gateway.jobs.live.page_reader import PageReader
 from gateway.jobs.live.source_reports import SourceReports
@@ -39,12 +40,8 @@ _PACE_S = 5.0
 """Pause between discoveries after a burst, because each one with a change advances the tenant's revision and is
 recorded.
 """
-REREAD_S = 300.0
-"""Pause after which the list is read again without a report, because many servers do not report changes."""
 _PAUSE_FACTOR = 4
 """Pause between two discoveries, as a multiple of the duration of the first, because the check of schemas is costly."""
-_MAX_FOLLOWED = 200
-"""Limit on the resources of one source to whose updates its attachment subscribes."""
 
 Record = Callable[["HeldAttachment", Discovery], Awaitable[bool]]
 """Stores a discovery; False if the source was changed concurrently and has to be reattached."""
@@ -153,7 +150,7 @@ class HeldAttachment:
     async def _subscribe(self) -> None:
         if not self.can_subscribe:
             return
-        for uri in sorted(self.resources)[:_MAX_FOLLOWED]:
+        for uri in sorted(self.resources)[:MAX_FOLLOWED]:
             try:
                 with anyio.fail_after(_SUBSCRIBE_S):
                     await self.attachment.request("resources/subscribe", {"uri": uri}, NULL_CLIENT)

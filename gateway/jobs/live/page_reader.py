@@ -11,11 +11,10 @@ from gateway.definitions.live.page_uris import is_page, pages_of
 from gateway.domain.live_sources import PAGE_TYPE, DiscoveredPrimitive, Discovery
 from gateway.domain.primitives import Family
 from gateway.errors import GatewayError
+from gateway.jobs.live.limits import MAX_PAGES
 from gateway.jobs.live.null_client import NULL_CLIENT
 from gateway.upstream.live.interfaces import LiveAttachment
 
-MAX_PAGES = 64
-"""Limit on the pages of one source; further ones are not listed."""
 _AT_ONCE = 4
 _READ_S, _ALL_S = 5.0, 15.0
 _MAX_SHOWN = 100

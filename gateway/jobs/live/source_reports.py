@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
-_DEBOUNCE_S = 0.25
-"""Debounce time: several reports within it are handled as one."""
+from gateway.jobs.live.limits import DEBOUNCE_S, MAX_NOTICES
+
 _MAX_URI_LENGTH = 2048
 _MAX_UPDATES = 500
 """Maximum number of URIs that wait to be published; further ones are dropped."""
-_MAX_NOTICES = 10
-"""Limit on the notices of one attachment; each one costs a discovery."""
 
 
 @dataclass(slots=True)
@@ -37,7 +35,7 @@ class SourceReports:
 
     def noticed(self, notice: str) -> None:
         """Record a fault, up to the limit; the list is read again, so that the admin sees it."""
-        if notice not in self.notices and len(self.notices) < _MAX_NOTICES:
+        if notice not in self.notices and len(self.notices) < MAX_NOTICES:
             self.notices[notice] = None
             self.changed()
 
@@ -52,7 +50,7 @@ class SourceReports:
         while True:
             with anyio.move_on_after(max((rests_until if self.has_changed else due_at) - time.monotonic(), 0)):
                 await self.has_news.wait()
-            await anyio.sleep(_DEBOUNCE_S)
+            await anyio.sleep(DEBOUNCE_S)
             self.has_news, updates, self.updates = anyio.Event(), self.updates, set()
             now = time.monotonic()
             has_changed = self.has_changed and now >= rests_until

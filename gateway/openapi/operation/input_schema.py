@@ -21,7 +21,8 @@ from gateway.openapi.operation.schema_assembly import (
     compiles_once,
     parts,
 )
-from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
+from gateway.openapi.schema.components import Component, Components
+from gateway.openapi.schema.limits import MAX_SCHEMAS
 from gateway.openapi.schema.translation import Translated
 
 _ANYTHING = Translated(schema={}, is_loosened=True)

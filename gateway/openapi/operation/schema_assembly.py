@@ -9,8 +9,9 @@ import orjson
 
 from gateway.domain.json_access import as_object, encode_exact
 from gateway.domain.listed.arguments import describe_original
-from gateway.openapi.schema.components import MAX_SCHEMAS, Component, Components
+from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.examples import Path
+from gateway.openapi.schema.limits import MAX_SCHEMAS
 from gateway.openapi.schema.relaxation import forget_patterns, relax
 from gateway.openapi.schema.translation import Schema, Translated
 

@@ -18,11 +18,9 @@ from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers
 from gateway.openapi.query.argument_words import argument_words
+from gateway.openapi.query.limits import MAX_OUTLINE_BYTES
 from gateway.openapi.query.links import Links
 from gateway.openapi.query.plain_details import PlainDetails, kind_at
-
-MAX_OUTLINE_BYTES = 48 * 1024 * 1024
-"""Limit on the JSON bytes of one outline. Once it is reached, operations, schemas and targets have no content."""
 
 _MAX_SUMMARY_LENGTH = 200
 _MAX_TEXT_LENGTH = 4_000

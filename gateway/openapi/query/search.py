@@ -7,6 +7,7 @@ from itertools import accumulate, chain, islice
 
 import msgspec
 
+from gateway.openapi.query.limits import MAX_WORDS
 from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.word_index import ALL_FIELDS, BITS, WordIndex
 from gateway.openapi.query.words import MAX_COMPARED_LENGTH, asked_words, is_near
@@ -17,8 +18,6 @@ _MAX_KNOWN = 3
 most three others are indexed: each costs as much as the rest of a long question, which loses little without them.
 """
 
-_MAX_WORDS = 256
-"""Words of a question that are looked up, the rarest first: a question of 8,000 characters has up to about 1,000."""
 
 _MAX_COMPARED = 2_000
 """Limit on the edit distances that one question computes. Each takes up to about 50 µs; names of real documents need
@@ -64,7 +63,7 @@ class Ranking:
         counts = {word: sum(index.count(word) for index in indexes) for word in asked}
         known = sorted(filter(counts.__getitem__, asked), key=counts.__getitem__)
         unknown = [word for word in asked if not counts[word]] if len(known) <= _MAX_KNOWN else []
-        for word in known[:_MAX_WORDS]:  # guard: search-words
+        for word in known[:MAX_WORDS]:  # guard: search-words
             self._add({word: 1.0})
         for word in unknown[:_MAX_UNKNOWN]:
             self._add(self._similar(word))

@@ -11,13 +11,11 @@ import msgspec
 
 from gateway.domain.json_access import as_list, as_object, point, unescape_token
 from gateway.openapi.document.references import find_step
-from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_POINTER_LENGTH
+from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_POINTER_LENGTH, WHOLE_BYTES
 from gateway.openapi.query.sizes import INDENT, Sizes, measure
 
 _STUB = 160
 """Bytes reserved for a `$cut` object, without its pointer."""
-_WHOLE_BYTES = 600
-"""Members of at most this many bytes are shown completely; if not all fit, the last ones are removed."""
 _SPLIT = 1_500
 """A larger member is shown in part if at least this many bytes are available for it."""
 _MAX_NAME_LENGTH = 2_000
@@ -86,7 +84,7 @@ class _Cutter:
             for name, member in _named_members(value, position.offset)
         ]
         end = _stub_room(position)
-        share = max(_share([size for _, _, size in members], limit - end), _WHOLE_BYTES)
+        share = max(_share([size for _, _, size in members], limit - end), WHOLE_BYTES)
         left = limit - end - 2 * INDENT * (position.level + 1)
         shown: list[tuple[str, object]] = []
         for name, member, size in members:

@@ -9,13 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from gateway.openapi.query.limits import FIELDS
+from gateway.openapi.query.limits import FIELDS, MAX_POSTINGS
 from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.remote_tools import REMOTE_METHOD
 from gateway.openapi.query.words import asked_words, indexed_words
-
-MAX_POSTINGS = 300_000
-"""Limit on the (word, operation) pairs indexed per document. Descriptions are indexed last, up to this limit."""
 
 BITS: Final = {field: 1 << number for number, field in enumerate(FIELDS)}
 """The bit of each field in a set of fields."""

@@ -30,16 +30,13 @@ from gateway.domain.updates.source_changes import (
 )
 from gateway.openapi.query.outline import open_outline
 from gateway.openapi.review.excerpts import cut, make_difference
+from gateway.openapi.review.limits import MAX_OF_DOCUMENT, MAX_OF_TOOL
 from gateway.openapi.review.outline_differences import compare_outlines
 from gateway.openapi.review.request_differences import sources_using, token_urls
 from gateway.openapi.review.schema_differences import TYPES
 from gateway.openapi.review.text_findings import find_hosts
 from gateway.openapi.review.tool_differences import compare_tool, decode_plan, is_unchanged
 
-MAX_OF_TOOL = 20
-"""Limit on the differences that are listed for one tool."""
-MAX_OF_DOCUMENT = 200
-"""Limit on the listed differences of the documents' outlines."""
 MAX_IN_ALL = 2_000
 MAX_SENSITIVE = 50
 _MAX_COUNTED = 1_000

@@ -13,12 +13,11 @@ import orjson
 from gateway.domain.json_access import as_list, as_object, point, unescape_token
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
 from gateway.openapi.review.excerpts import make_difference
+from gateway.openapi.review.limits import MAX_STEPS
 from gateway.openapi.schema.definition_names import referenced_names
 
 Schema = Mapping[str, object]
 
-MAX_STEPS = 20_000
-"""Limit on the schemas that are compared for one tool."""
 
 _ANYTHING: Schema = {}
 TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))

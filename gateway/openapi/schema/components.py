@@ -11,14 +11,9 @@ from gateway.domain.json_access import encode_exact
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
 from gateway.openapi.schema.definition_names import referenced_names
+from gateway.openapi.schema.limits import MAX_BRANCHES, MAX_SCHEMAS
 from gateway.openapi.schema.relaxation import relax, shorten
 from gateway.openapi.schema.translation import Schema, SchemaDialect, Translated, translate
-
-MAX_BRANCHES = 1_000
-"""Limit on the schemas that apply to the same value, with references followed."""
-
-MAX_SCHEMAS = 5_000
-"""Limit on the schemas of one tool."""
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MAX_NAME_LENGTH = 100

@@ -10,6 +10,7 @@ import orjson
 
 from gateway.domain.json_access import Object
 from gateway.openapi.schema.definition_names import referenced_names
+from gateway.openapi.schema.limits import MAX_DEFAULT_BYTES
 
 TEXTS = frozenset(("title", "description", "default", "deprecated", "examples"))
 """Keywords that restrict no value."""
@@ -18,8 +19,6 @@ _SETTLED = TEXTS | {"type", "enum"}
 _MAX_CACHED = 500
 MAX_CHECKED_BYTES = 4096
 """Limit on a default, its schema and the schemas that it references, above which the default is not checked."""
-MAX_DEFAULT_BYTES = 4 * 1024**2
-"""Limit on the bytes of one document's schemas with a default; further defaults are not checked."""
 _OPTIONS = jsonschema_rs.RegexOptions()
 
 

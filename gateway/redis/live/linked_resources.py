@@ -13,11 +13,8 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.redis.client import NOW_US
 from gateway.redis.entry_mac import LINKS, ValueMac
 from gateway.redis.event_bus import EventBus
+from gateway.redis.live.limits import MAX_OF_OWNER, MAX_OWNERS
 
-MAX_OF_OWNER = 100
-"""Limit on the links of one caller; sources with links share it equally."""
-MAX_OWNERS = 500
-"""Limit on the callers of one tenant that have links."""
 MAX_URI_LENGTH = 1_024
 _MAC_BYTES = 16
 

@@ -15,13 +15,10 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.sessions import UpstreamSession, UpstreamSessionKey
 from gateway.redis.client import NOW_MS
 from gateway.redis.event_bus import EventBus
+from gateway.redis.live.limits import MAX_OF_CALLER, MAX_OF_TENANT
 from gateway.redis.locks import WorkLocks
 from gateway.redis.sealed_values import SealedValues
 
-MAX_OF_CALLER = 128
-"""Limit on the sessions of one subject at all live sources; a tenant may have 50 of them."""
-MAX_OF_TENANT = 2_000
-"""Limit on the sessions of one tenant."""
 _GRACE_MS = 120_000
 """Time that the record of an unused session stays for the replica that ends the session at the source."""
 _MAX_ENDED = 1_000

@@ -13,9 +13,8 @@ from gateway.domain.fairness.thread_kinds import AUDIT_FILES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded
+from gateway.store.audit.limits import MAX_HEAD_FILE_BYTES
 
-_MAX_BYTES = 256 * 1024 * 1024
-"""Bytes that are read from the end of the file; earlier heads are not compared."""
 _MAX_HEADS = 10_000
 _HEADS = "audit heads"
 """The party of writes, which are of all tenants."""
@@ -65,8 +64,8 @@ class FileHeads:
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                if size > _MAX_BYTES:
-                    file.seek(size - _MAX_BYTES)
+                if size > MAX_HEAD_FILE_BYTES:
+                    file.seek(size - MAX_HEAD_FILE_BYTES)
                     file.readline()  # continues with the next whole line
                 else:
                     file.seek(0)

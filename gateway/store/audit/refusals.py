@@ -21,6 +21,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable, DecidingRule
 from gateway.store.audit.export_lines import moment
 from gateway.store.audit.hash_chain import now_us
+from gateway.store.audit.limits import MAX_OF_A_PRINCIPAL, MAX_OF_A_TENANT, MAX_PENDING, MAX_PENDING_OF_A_TENANT
 from gateway.telemetry.log_context import LABELS, describe_sender
 
 log = structlog.get_logger(__name__)
@@ -28,14 +29,6 @@ log = structlog.get_logger(__name__)
 PAUSE_S = 60.0
 FIRST = 10
 """Equal refusals of a minute that are entries of their own; enough for the attempts of a person, or of an agent."""
-MAX_OF_A_TENANT = 100
-"""Maximum number of different refusals per tenant and minute; others are counted under the principal `others`."""
-MAX_OF_A_PRINCIPAL = 20
-"""Of these, the most of one principal, so that its flood leaves room for the refusals of others."""
-MAX_PENDING_OF_A_TENANT = 20
-"""Entries of one tenant that wait for PostgreSQL; further refusals are counted."""
-MAX_PENDING = 1000
-"""Entries of all tenants that wait, about 1 MB."""
 _MAX_TENANTS = 10_000
 _CLOSE_TIMEOUT_S = 3.0
 _MAX_CONCURRENT_WRITES = 100

@@ -26,6 +26,7 @@ from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit.chain_writer import APPEND, ChainWriter, StoredRow
 from gateway.store.audit.hash_chain import AuditRow, now_us
+from gateway.store.audit.limits import BACK_OFF_S, COMMIT_S
 from gateway.store.audit.spool import SpoolStore, pack
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.database.circuit_breaker import PROMPT_S, DatabaseBreaker, bounded_wait
@@ -38,8 +39,6 @@ _MAX_GROUP = 256
 _MAX_QUEUE_LENGTH = 16_384
 _LINGER_S = 0.001
 """Time for which a group waits for more entries if the previous group had several; uvloop's shortest timer."""
-_COMMIT_S = 10.0
-"""Deadline of a group without entries that can be spooled."""
 
 _CLOSE_TIMEOUT_S = 5.0
 _SPOOL_TIMEOUT_S = 2.0
@@ -49,8 +48,6 @@ _REMEMBERED_S = 20.0
 An unready replica gets no calls, so that no later entry shows that the failure is over.
 """
 
-_BACK_OFF_S = 1.0
-"""Back-off after the database refused a connection, if there is a spool."""
 
 _STORE_ERRORS = (GatewayError, *CONNECTION_ERRORS, asyncpg.PostgresError, asyncpg.InterfaceError)
 
@@ -224,9 +221,9 @@ class AuditWriter:
                 self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))
 
     def _deadline(self, group: Sequence[_Waiting]) -> float:
-        """Deadline of a group: `PROMPT_S` if it contains outcomes that can be spooled, otherwise `_COMMIT_S`."""
+        """Deadline of a group: `PROMPT_S` if it contains outcomes that can be spooled, otherwise `COMMIT_S`."""
         is_kept = self._overflow is not None and any(record.kind is AuditKind.CALL for record, _ in group)
-        return PROMPT_S if is_kept else _COMMIT_S
+        return PROMPT_S if is_kept else COMMIT_S
 
     def _backs_off(self) -> bool:
         if self._overflow is None:
@@ -243,7 +240,7 @@ class AuditWriter:
         if is_read_only(error):
             self._breaker.replace_connections()
         if self._overflow is not None and (not was_connected or is_read_only(error)):
-            self._backs_off_until = time.monotonic() + _BACK_OFF_S
+            self._backs_off_until = time.monotonic() + BACK_OFF_S
 
     async def _spool_outcomes(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
         """Spool the outcomes. An outcome keeps the id of its row, because that row may have been stored."""

@@ -29,6 +29,7 @@ from gateway.web.html.documents import page, respond, visible
 from gateway.web.html.forms import FORM, read_fields, read_form
 from gateway.web.html.sealed_cookies import SealedCookies
 from gateway.web.people import account_pages as html
+from gateway.web.people.limits import MAX_PENDING
 from gateway.web.people.sessions import PersonSession
 from gateway.web.people.sign_in import PAGE_HEADERS, SignInPages, check_target
 from gateway.web.problems import correlation_id_of
@@ -36,7 +37,6 @@ from gateway.web.problems import correlation_id_of
 PENDING_ACCOUNT_PURPOSE = "pending accounts"
 _PURPOSE = "accounts"
 _SUFFIX = 8
-_MAX_PENDING = 3
 _MAX_PARAMETERS = 20
 
 
@@ -124,7 +124,7 @@ class AccountPages:
         url, pending = self._flow.begin(user.owner, user.slug, named)
         response = RedirectResponse(url, 303, headers=PAGE_HEADERS)
         kept = self._pending.suffixes(request.cookies)
-        for suffix in kept[: max(0, len(kept) - _MAX_PENDING + 1)]:  # guard: account-cookies-bounded
+        for suffix in kept[: max(0, len(kept) - MAX_PENDING + 1)]:  # guard: account-cookies-bounded
             for cookie in self._pending.ended(suffix):
                 response.headers.append("set-cookie", cookie)
         value, suffix = msgspec.msgpack.encode(pending), pending.state[:_SUFFIX]

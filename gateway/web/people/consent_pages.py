@@ -13,10 +13,9 @@ from gateway.domain.text_search.look_alikes import has_mixed_letters
 from gateway.handlers.previews.requests import truncate
 from gateway.identity.oauth.requests import AuthorizationRequest
 from gateway.web.html.documents import visible
+from gateway.web.people.limits import MAX_SHOWN_NAME_LENGTH
 from gateway.web.people.sessions import PersonSession
 
-_MAX_NAME_LENGTH = 80
-"""Length of the shown part of a name in characters; a longer name would push warnings and hosts out of sight."""
 _CONSENT = Markup("""<p>An application wants to use the tenant <strong>{slug}</strong> as
 <strong><bdi>{person}</bdi></strong>. It calls itself <q><bdi>{name}</bdi></q>.</p>
 {warnings}
@@ -48,7 +47,7 @@ def consent_content(
     return _CONSENT.format(
         slug=session.slug,
         person=visible(session.person.subject),
-        name=visible(truncate(client.name, _MAX_NAME_LENGTH)),  # guard: consent-name-length
+        name=visible(truncate(client.name, MAX_SHOWN_NAME_LENGTH)),  # guard: consent-name-length
         warnings=_WARNINGS.format(warnings) if warnings else "",
         facts=Markup("").join(_DETAIL.format(*detail) for detail in _details(session, client, asked)),
         token=token,

@@ -24,6 +24,7 @@ from gateway.identity.refusal_trail import note_refusal
 from gateway.web.html.documents import HEADERS, page, refuse, respond, visible
 from gateway.web.html.forms import check_same_origin, read_fields, read_form
 from gateway.web.html.sealed_cookies import MAX_COOKIE_BYTES, SealedCookies
+from gateway.web.people.limits import MAX_PENDING
 from gateway.web.people.sessions import PersonSession, PersonSessions, begin, principal_of
 from gateway.web.people.tenants import TenantLookup, sign_in_issuers
 from gateway.web.problems import correlation_id_of
@@ -34,8 +35,6 @@ PAGE_HEADERS = {name: value for name, value in HEADERS.items() if name != "cross
 _SLOTS, _QUEUE = 64, 256
 _SUFFIX = 8
 """Number of characters of the state in a cookie's name, so that each pending sign-in has its own cookie."""
-_MAX_PENDING = 3
-"""Limit on the concurrent sign-ins of one browser; their cookies are part of every request."""
 _TARGET = re.compile(r"/t/(?P<slug>[a-z0-9-]{1,63})/(?P<path>[A-Za-z0-9._~/-]*)(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?")
 SIGN_OUT = "sign-out"
 """The purpose of the token of sign-out forms."""
@@ -228,7 +227,7 @@ class SignInPages:
     def _keep(self, visit: PageVisit, response: Response, pending: PendingSignIn) -> None:
         """Set the cookie of a pending sign-in, and delete the oldest such cookies above the limit."""
         kept = self._pending.suffixes(visit.request.cookies)
-        for suffix in kept[: max(0, len(kept) - _MAX_PENDING + 1)]:  # guard: sign-in-cookies-bounded
+        for suffix in kept[: max(0, len(kept) - MAX_PENDING + 1)]:  # guard: sign-in-cookies-bounded
             for cookie in self._pending.ended(suffix):
                 response.headers.append("set-cookie", cookie)
         value, suffix = msgspec.msgpack.encode(pending), pending.terms.state[:_SUFFIX]

@@ -8,6 +8,7 @@ from gateway.identity.authenticator import Authenticator
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.identity.people import IssuerDirectory
 from gateway.web.authentication import address_of, target_of
+from gateway.web.people.limits import PAGE_BURST_S
 
 
 class TenantLookup:
@@ -24,8 +25,8 @@ class TenantLookup:
         """The audit trail of refused requests, for all pages of people."""
         self._directory = directory
         self._public_url = public_url
-        self._addresses = TokenBuckets(rate=rate, burst=rate * _BURST_S)
-        self._tenants = TokenBuckets(rate=rate * _TENANT, burst=rate * _TENANT * _BURST_S)
+        self._addresses = TokenBuckets(rate=rate, burst=rate * PAGE_BURST_S)
+        self._tenants = TokenBuckets(rate=rate * _TENANT, burst=rate * _TENANT * PAGE_BURST_S)
 
     def origin_of(self, request: Request) -> str:
         """Return the URL of the gateway as its clients see it, without the path of a tenant."""
@@ -48,8 +49,6 @@ class TenantLookup:
         return slug, found
 
 
-_BURST_S = 20
-"""Size of the burst: the requests of this many seconds at the rate."""
 _TENANT = 10
 """Rate limit of a tenant, as a multiple of the limit of one address."""
 

@@ -97,8 +97,8 @@ async def test_a_change_of_an_issuer_reaches_cached_tokens_of_all_replicas(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: tokens of the issuer and of the gateway are checked again before their cached results expire (TEN-2)."""
-    monkeypatch.setattr(authenticator, "_REMEMBERED_S", 60.0)
-    monkeypatch.setattr(people, "_FRESH_S", 600.0)
+    monkeypatch.setattr(authenticator, "REMEMBERED_S", 60.0)
+    monkeypatch.setattr(people, "FRESH_ISSUERS_S", 600.0)
     application, path = pair.application, "/tenants/acme/issuers/corp"
     bearer = application.provider.issuer.token(application.resource)
     tokens = (bearer, (await application.tokens())["access_token"])

@@ -11,7 +11,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Decision, Policy, PolicyRule, Safety
 from gateway.errors import PolicyDenied
 from gateway.handlers.interfaces import InputRequired
-from gateway.handlers.previews.requests import MAX_PREVIEW_LENGTH
+from gateway.handlers.previews.limits import MAX_PREVIEW_LENGTH
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from gateway.calls.arguments.costly_validation import CostlyValidation
+from gateway.calls.limits import MAX_TEXT_BYTES
 from gateway.calls.output_checks import ResultChecks, check_contents
 from gateway.calls.result_plan import WHOLE_START
-from gateway.calls.result_rendering import MAX_TEXT_BYTES, content
+from gateway.calls.result_rendering import content
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId

@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from gateway.calls.arguments.recorded_arguments import MAX_RECORD_BYTES, MAX_TEXT_LENGTH, ArgumentRecorder
-from gateway.definitions.policy.argument_selection import MAX_NAME_LENGTH, MAX_READ, ArgumentSelection
+from gateway.definitions.policy.argument_selection import ArgumentSelection
+from gateway.definitions.policy.limits import MAX_NAME_LENGTH, MAX_READ
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Decision, Policy, RecordingRule, Safety

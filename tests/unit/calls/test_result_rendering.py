@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.calls import result_rendering
+from gateway.calls.limits import MAX_TEXT_BYTES
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
@@ -222,7 +223,7 @@ def test_a_large_result_is_cut_in_text_and_structure_alike() -> None:
     result = _result(200, "application/json", _many(10_000))
     [shown, note] = result["content"]
 
-    assert len(shown["text"].encode()) <= result_rendering.MAX_TEXT_BYTES
+    assert len(shown["text"].encode()) <= MAX_TEXT_BYTES
     assert json.loads(shown["text"]) == result["structuredContent"]
     assert result["structuredContent"]["next"] == "n"
     assert "/items: the first" in note["text"]
@@ -286,7 +287,7 @@ async def test_what_is_cut_can_be_read_under_a_link(kind: str, body: bytes) -> N
     assert (link["uri"], link["mimeType"], link["size"]) == ("gateway+result://1", kind, len(body))
     assert any("gateway+result://1" in block.get("text", "") for block in result["content"])
     assert result["isError"] is False
-    assert sum(len(block.get("text", "")) for block in result["content"]) <= result_rendering.MAX_TEXT_BYTES + 1000
+    assert sum(len(block.get("text", "")) for block in result["content"]) <= MAX_TEXT_BYTES + 1000
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.calls.budget import MAX_CALLS, MAX_NESTED_CALLS
+from gateway.calls.limits import MAX_CALLS, MAX_NESTED_CALLS
 from gateway.domain.primitives import Family
 from gateway.domain.results import Contents, Messages
 from gateway.domain.tenancy.policy import Decision, Policy, Safety

@@ -310,7 +310,10 @@ def test_the_report_groups_differences_and_counts_breaking_ones() -> None:
 
 def test_an_action_that_an_operation_no_longer_writes_is_breaking() -> None:
     """Ours: readers of the trail look for names of actions; a known name may be written by a new operation."""
-    golden = {"former": {"operations": {"POST /a": ["a.create"], "DELETE /a": ["a.delete"]}}, "new": {"actions": []}}
+    golden: Json = {
+        "former": {"operations": {"POST /a": ["a.create"], "DELETE /a": ["a.delete"]}},
+        "new": {"actions": []},
+    }
     today = {"POST /a": ["a.make"], "PUT /a": ["a.create"], "DELETE /a": ["a.delete"]}
 
     assert [str(one) for one in actions.compare(golden, today)] == [

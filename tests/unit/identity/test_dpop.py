@@ -15,8 +15,8 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ProofRefused
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.identity import dpop
-from gateway.identity.access_tokens import CLOCK_SKEW_S
 from gateway.identity.dpop import Proof, ProofChecks, thumbprint_of
+from gateway.identity.limits import CLOCK_SKEW_S, WINDOW_S
 from tests.support.issuer import new_keys
 from tests.support.proofs import ProofKey
 
@@ -32,7 +32,7 @@ class Used:
         self.ids: set[tuple[str, str]] = set()
 
     async def __call__(self, tenant: TenantId, named: str, for_s: int) -> bool:
-        assert for_s >= 2 * dpop.WINDOW_S + 2 * CLOCK_SKEW_S
+        assert for_s >= 2 * WINDOW_S + 2 * CLOCK_SKEW_S
         is_first = (tenant, named) not in self.ids
         self.ids.add((tenant, named))
         return is_first

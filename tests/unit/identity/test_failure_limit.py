@@ -85,7 +85,7 @@ async def test_wrong_keys_beyond_the_limit_are_looked_up_together() -> None:
 
 async def test_a_key_that_was_valid_here_does_not_wait_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: clients that are at work notice nothing of a flood from their address (ISO-6)."""
-    monkeypatch.setattr("gateway.identity.authenticator._REMEMBERED_S", 0.0)  # it is looked up each time
+    monkeypatch.setattr("gateway.identity.authenticator.REMEMBERED_S", 0.0)  # it is looked up each time
     keys = Keys()
     minted = mint_key()
     keys.add(minted)

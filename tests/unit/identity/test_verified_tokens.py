@@ -12,9 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.errors import Unavailable
-from gateway.identity import access_tokens, verified_tokens
+from gateway.identity import verified_tokens
 from gateway.identity.access_tokens import TokenRejected, VerifiedToken
 from gateway.identity.issued_tokens import IssuedTokens
+from gateway.identity.limits import CLOCK_SKEW_S
 from gateway.identity.verified_tokens import VerifiedTokens
 from gateway.upstream.auth.signing_keys import SigningKeys
 from tests.support.issuer import issuer_of, public_jwk
@@ -150,7 +151,7 @@ async def test_a_remembered_token_expires(monkeypatch: pytest.MonkeyPatch) -> No
     for life_s, text in ((600, tokens.token()), (CORP.max_lifetime_s, tokens.token(exp=int(now) + 36_000))):
         await tokens.verify(text)
         with monkeypatch.context() as later:
-            later.setattr(time, "time", lambda life_s=life_s: now + life_s + access_tokens.CLOCK_SKEW_S + 1)
+            later.setattr(time, "time", lambda life_s=life_s: now + life_s + CLOCK_SKEW_S + 1)
             with pytest.raises(TokenRejected):
                 await tokens.verify(text)
 
@@ -191,7 +192,7 @@ async def test_claims_that_are_no_unicode_text_are_verified_each_time(verificati
 
 async def test_remembered_tokens_are_bounded_and_contain_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a tenant with many tokens uses its share of the memory, and no text of a token is kept (ISO-6, TEN-2)."""
-    monkeypatch.setattr(verified_tokens, "_MAX_BYTES", 40_000)
+    monkeypatch.setattr(verified_tokens, "MAX_TOKEN_CACHE_BYTES", 40_000)
     tokens = Tokens()
     texts = [tokens.token(jti=str(number)) for number in range(30)]
     for text in texts:

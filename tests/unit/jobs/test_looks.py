@@ -7,7 +7,8 @@ import pytest
 
 from gateway.domain.identifiers import WatchId
 from gateway.domain.updates.watches import Sighting, Watch
-from gateway.jobs.watch_poller import MAX_BACKOFF_S, compare_response, failed_sighting, make_request, pause
+from gateway.jobs.limits import MAX_BACKOFF_S
+from gateway.jobs.watch_poller import compare_response, failed_sighting, make_request, pause
 from gateway.upstream.client import FullResponse
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

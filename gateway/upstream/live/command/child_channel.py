@@ -19,7 +19,8 @@ import structlog
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, show
+from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
+from gateway.upstream.live.mcp.messages import show
 
 log = structlog.get_logger(__name__)
 

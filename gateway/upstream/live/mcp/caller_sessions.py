@@ -21,6 +21,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.sessions import SessionOwner, UpstreamSession, UpstreamSessionKey
 from gateway.errors import RedisUnavailable, UpstreamBusy
 from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
+from gateway.upstream.live.mcp.limits import CHECK_S, MAX_AT_ONCE, MAX_OF_CALLER, MAX_STREAMS
 from gateway.upstream.live.mcp.messages import Message, read_message, write_message
 from gateway.upstream.live.mcp.session import SessionExpired
 from gateway.upstream.live.mcp.session_stream import SessionStream
@@ -29,14 +30,6 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 log = structlog.get_logger(__name__)
 
-CHECK_S = 2.0
-"""Time for which a replica uses a session without asking for its record."""
-MAX_AT_ONCE = 64
-"""Limit on the requests of all callers that run at one server, for each replica."""
-MAX_OF_CALLER = 16
-"""Limit on the requests of one caller's session at one replica."""
-MAX_STREAMS = 64
-"""Limit on the GET streams of callers at one server, for each replica: a tenant has 256 connections."""
 _UNUSED_S = 60.0
 _MARK_AFTER_S = 0.1
 """Age at which a request is marked as running for the other replicas; shorter ones are over before a question."""

@@ -9,6 +9,7 @@ import structlog
 from gateway.domain.live_sources import LiveSource
 from gateway.errors import GatewayError, UpstreamBusy
 from gateway.upstream.live.interfaces import LiveListener
+from gateway.upstream.live.mcp.limits import PING_S
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.messages import Message, RemoteRefusal, is_object
 from gateway.upstream.live.mcp.session import StreamNotOffered
@@ -17,8 +18,6 @@ log = structlog.get_logger(__name__)
 
 PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 """Pauses before the stream is reopened; one more consecutive failure ends the attachment."""
-PING_S = 30.0
-"""Interval of liveness pings."""
 SKIPPED = "the server sent a message that is not JSON-RPC, for example a line for its log; such messages are skipped"
 _STABLE_S = 30.0
 _LIST_CHANGES = frozenset(

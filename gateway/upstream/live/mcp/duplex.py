@@ -20,6 +20,7 @@ from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError
 from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.conversation import Conversation, Report
+from gateway.upstream.live.mcp.limits import MAX_MESSAGES, UNSOLICITED_S
 from gateway.upstream.live.mcp.messages import (
     METHOD_UNKNOWN,
     InvalidMessage,
@@ -30,7 +31,6 @@ from gateway.upstream.live.mcp.messages import (
     parse_message,
     write_message,
 )
-from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import (
     ServerFacts,
     SessionExpired,
@@ -43,8 +43,6 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 log = structlog.get_logger(__name__)
 
-UNSOLICITED_S = 60.0
-"""Time window for the limit on messages without a request."""
 _MAX_WAITING = 64
 _MAX_ABANDONED = 1_000
 """Limit on the abandoned requests without a response; beyond it, all server requests are refused."""

@@ -20,7 +20,8 @@ from gateway.upstream.body_room import RoomForBody
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.origins import read_url
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, RemoteRefusal, is_object, read_message
+from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
+from gateway.upstream.live.mcp.messages import RemoteRefusal, is_object, read_message
 from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
 

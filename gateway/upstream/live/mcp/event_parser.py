@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
+from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _MAX_BOUNDARY_LENGTH = 4

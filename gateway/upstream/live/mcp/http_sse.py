@@ -8,10 +8,9 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.event_stream import is_event_stream
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
 from gateway.upstream.live.mcp.event_parser import Event, EventParser
+from gateway.upstream.live.mcp.limits import MAX_STREAMED
 from gateway.upstream.response_stream import ResponseStream
 
-_MAX_STREAMED = 1 << 30
-"""Limit on the bytes of one stream; each event has its own limit."""
 _MAX_URL_LENGTH = 2048
 
 
@@ -32,7 +31,7 @@ class SseChannel:
         Raises:
             LiveSourceFailed: the server does not support HTTP+SSE, or the message URL has another origin.
         """
-        stream = await endpoint.open("GET", (), limit_bytes=_MAX_STREAMED)
+        stream = await endpoint.open("GET", (), limit_bytes=MAX_STREAMED)
         channel = cls(endpoint, stream)
         try:
             if not is_event_stream(stream.field(b"content-type") or ""):

@@ -14,11 +14,10 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import BadInput, CapabilityMissing, DocumentTooLarge, GatewayError, InvalidBody, NotFound
+from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
 
 Message = Mapping[str, Any]
 
-MAX_MESSAGE_BYTES = 10 * 1024 * 1024
-"""Limit on the size of one message, equal to the limit on the result of a call."""
 MAX_VALUES, MAX_CONTAINERS = 200_000, 50_000
 """Limits on the JSON values of one message, and on the objects and lists among them, which parsing makes in 50 ms."""
 

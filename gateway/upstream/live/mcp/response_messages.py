@@ -12,14 +12,13 @@ from gateway.upstream.body_room import SMALL_BODY_BYTES
 from gateway.upstream.event_stream import is_event_stream
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
 from gateway.upstream.live.mcp.event_parser import EventParser
-from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES, InvalidMessage, Message, parse_message
+from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES, MAX_MESSAGES
+from gateway.upstream.live.mcp.messages import InvalidMessage, Message, parse_message
 from gateway.upstream.response_stream import ResponseStream
 
 Resume = Callable[[str], Awaitable[ResponseStream]]
 """Resumes the event stream after the event with this id."""
 
-MAX_MESSAGES = 10_000
-"""Limit on the messages of one response."""
 _MAX_RESUMED = 100
 _MIN_RETRY_S, _RETRY_S, _MAX_RETRY_S = 0.2, 1.0, 10.0
 _JSON = "application/json"

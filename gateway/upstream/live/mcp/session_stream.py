@@ -10,15 +10,12 @@ import asyncio
 import structlog
 
 from gateway.errors import GatewayError
+from gateway.upstream.live.mcp.limits import HEAD_S, LINGER_S
 from gateway.upstream.live.mcp.session import StreamNotOffered
 from gateway.upstream.live.mcp.streamable_session import StreamableSession, Take
 
 log = structlog.get_logger(__name__)
 
-LINGER_S = 20.0
-"""Time for which an unused stream stays open, because calls of one client often follow each other."""
-_HEAD_S = 1.0
-"""Maximum wait for the head of the response: some servers send it with the first message."""
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 
 
@@ -50,7 +47,7 @@ class SessionStream:
             self._following = asyncio.get_running_loop().create_task(self._follow())
         if not self._has_answer.is_set():
             try:
-                async with asyncio.timeout(_HEAD_S):
+                async with asyncio.timeout(HEAD_S):
                     await self._has_answer.wait()
             except TimeoutError:
                 self._has_answer.set()  # later requests do not wait again

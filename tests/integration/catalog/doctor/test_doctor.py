@@ -139,7 +139,7 @@ async def test_a_check_that_waits_for_a_lock_costs_no_other_check(
     changes: Changes, database: TestDatabase, sound: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: all checks share one connection, and the next one has a connection that works."""
-    monkeypatch.setattr(policy_checks, "_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(policy_checks, "TIMEOUT_S", 0.5)
     locking = await connect_owner(database.superuser_url)
     try:
         await locking.execute("begin; lock table policies in access exclusive mode")

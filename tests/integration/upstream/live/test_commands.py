@@ -20,8 +20,7 @@ from gateway.upstream.live.command.child_channel import MAX_FILES, MEMORY_BYTES
 from gateway.upstream.live.command.connector import CommandConnector
 from gateway.upstream.live.interfaces import LiveAttachment
 from gateway.upstream.live.mcp.changes import SKIPPED
-from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
-from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
+from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES, MAX_MESSAGES
 from tests.integration.upstream.live.parts import Client, Listener, attached_by, source
 from tests.support.replicas import until
 

@@ -21,9 +21,8 @@ from gateway.upstream.live.mcp import local_sessions
 from gateway.upstream.live.mcp.attachment import MAX_FOLLOWED
 from gateway.upstream.live.mcp.changes import follow_changes
 from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS
+from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES, MAX_MESSAGES
 from gateway.upstream.live.mcp.link import McpLink
-from gateway.upstream.live.mcp.messages import MAX_MESSAGE_BYTES
-from gateway.upstream.live.mcp.response_messages import MAX_MESSAGES
 from gateway.upstream.live.mcp.session import ServerFacts, StreamNotOffered
 from tests.integration.upstream.live.parts import Client, Listener, mcp_connector, source
 from tests.integration.upstream.live.scripted_server import (

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.policy.conditions import MAX_MEMBERS, MAX_TEXT_LENGTH, CompiledCondition, Truth
+from gateway.definitions.policy.conditions import CompiledCondition, Truth
+from gateway.definitions.policy.limits import MAX_MEMBERS, MAX_TEXT_LENGTH
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.handlers.previews.requests import MAX_PREVIEW_LENGTH, blank_members, escape, finish, show_request
+from gateway.handlers.previews.limits import MAX_PREVIEW_LENGTH
+from gateway.handlers.previews.requests import blank_members, escape, finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 
 ACME = TenantId("ten_acme")

@@ -11,7 +11,8 @@ from gateway.domain.live_sources import DiscoveredPrimitive, Discovery
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.jobs.live import page_reader
-from gateway.jobs.live.page_reader import MAX_PAGES, PageReader
+from gateway.jobs.live.limits import MAX_PAGES
+from gateway.jobs.live.page_reader import PageReader
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 from tests.support.live_offers import offer_of, offered, offered_tool
 from tests.unit.jobs.live.test_held import Restless

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.openapi.query.limits import FIELDS
+from gateway.openapi.query.limits import FIELDS, MAX_POSTINGS
 from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.search import Ranking, search
-from gateway.openapi.query.word_index import MAX_POSTINGS, WordIndex
+from gateway.openapi.query.word_index import WordIndex
 from gateway.openapi.query.words import is_near, split_words, suggest
 
 SHOP = (

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.openapi.review.schema_differences import MAX_STEPS, compare_schemas
+from gateway.openapi.review.limits import MAX_STEPS
+from gateway.openapi.review.schema_differences import compare_schemas
 
 TEXT: dict[str, Any] = {"type": "string"}
 ANY: dict[str, Any] = {}

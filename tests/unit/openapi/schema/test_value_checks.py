@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from gateway.openapi.schema.value_checks import MAX_DEFAULT_BYTES, ValueChecks
+from gateway.openapi.schema.limits import MAX_DEFAULT_BYTES
+from gateway.openapi.schema.value_checks import ValueChecks
 
 WRONG: dict[str, Any] = {"type": "string", "maxLength": 1, "default": "x" * 1000}
 

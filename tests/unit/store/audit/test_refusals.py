@@ -9,7 +9,8 @@ from anyio.lowlevel import checkpoint
 from gateway.domain.audit import CallRecord, RuleKind, refused
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable, DecidingRule
-from gateway.store.audit.refusals import FIRST, MAX_OF_A_TENANT, MAX_PENDING_OF_A_TENANT, RefusalTally
+from gateway.store.audit.limits import MAX_OF_A_TENANT, MAX_PENDING_OF_A_TENANT
+from gateway.store.audit.refusals import FIRST, RefusalTally
 from gateway.telemetry.log_context import LABELS, LogContext
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")

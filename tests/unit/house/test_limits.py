@@ -1,0 +1,50 @@
+"""The check of limits can fail: a new constant, one without a reason, a copy and an unused line are found."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.limits import LISTED, bounds, bounds_of, complaints
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_tree_has_no_new_limit_without_an_address() -> None:
+    """Ours: a number that bounds a tenant, a request or a wait stands in limits.py, a kind or the settings."""
+    assert list(complaints(list(bounds(ROOT)), LISTED.read_text().splitlines())) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "said"),
+    [
+        ("gateway/a/b.py", "_MAX_ROWS = 5\n", "_MAX_ROWS belongs into the limits.py"),
+        ("gateway/a/b.py", "MIN_AGE = timedelta(minutes=1)\n", "MIN_AGE belongs into the limits.py"),
+        ("gateway/a/b.py", "_WAIT_S: float = 2 * OTHER\n", "_WAIT_S belongs into the limits.py"),
+        ("gateway/a/b.py", "_A_BYTES, _B = 1, 2\n", "_A_BYTES belongs into the limits.py"),
+        ("gateway/a/b.py", '_WAIT_S = 2\n"""Seconds."""\n', "_WAIT_S belongs into the limits.py"),
+        ("gateway/a/limits.py", "MAX_ROWS = 5\n", "MAX_ROWS has no reason"),
+        ("gateway/a/limits.py", '\nMAX_ROWS = 5\n"""Rows of a page."""\n', ""),
+        ("gateway/a/limits.py", "MAX_ROWS = 5  # rows of a page\n", ""),
+        ("gateway/kinds/b.py", "MAX_ROWS = 5  # rows of a page\n", ""),
+        ("gateway/settings.py", "MAX_ROWS = 5  # rows of a page\n", ""),
+        ("gateway/a/b.py", "_MAX_NAMES = ('a', 'b')\nROWS = 5\n", ""),
+    ],
+)
+def test_a_limit_has_an_address_and_a_reason(module: str, text: str, said: str) -> None:
+    """Ours: the name says that a number is a limit; texts and other names are none."""
+    found = list(complaints(list(bounds_of(text, module)), []))
+    assert [one for one in found if said in one] if said else found == []
+
+
+def test_a_copy_beside_the_limits_is_found() -> None:
+    """Ours: a number with one meaning stands once in its package."""
+    owner = bounds_of('MAX_ROWS = 5\n"""Rows of a page."""\n', "gateway/a/limits.py")
+    copy = bounds_of("_MAX_ROWS = 5\n", "gateway/a/b.py")
+    assert list(complaints([*owner, *copy], ["gateway/a/b.py _MAX_ROWS"])) == [
+        "gateway/a/b.py: _MAX_ROWS is a copy of the constant of gateway/a/limits.py"
+    ]
+
+
+def test_the_list_only_shrinks() -> None:
+    """Ours: a line whose constant has moved has to go."""
+    assert [one for one in complaints([], ["gateway/a/b.py _MAX_ROWS"]) if "remove the line" in one]
