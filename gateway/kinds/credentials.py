@@ -10,6 +10,7 @@ CREDENTIAL = Kind(
     plural="credentials",
     id_prefix="crd",
     about="a stored secret that handlers name, and the only origins that receive it",
+    is_protected=True,
     limit=Limit(most=1000, reason="one for each system and role of a tenant, and pages of accounts show all"),
     example={"name": "vendor", "place": "bearer", "value": "s3cr3t", "origins": ["https://api.example.com"]},
     texts=lambda one: (one.name, one.field, *one.origins),

@@ -28,6 +28,7 @@ TENANT = Kind(
 )
 
 ISSUER = Kind(
+    has_collection=False,
     of=Issuer,
     stem="Issuer",
     name="issuer",

@@ -1,31 +1,15 @@
-"""All declared kinds: those of a tenant's objects, and those of the operator."""
+"""All declared kinds: those of the modules of each capability, in their order."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.kinds.credentials import CREDENTIAL
-from gateway.kinds.deliveries import SINK, WEBHOOK, WEBHOOK_ENDPOINT
-from gateway.kinds.identity import CLIENT, TENANT
+from gateway.kinds import credentials, deliveries, identity, primitives, selections, sources, updates
 from gateway.kinds.kind import Kind
-from gateway.kinds.primitives import PROMPT, RESOURCE, TEMPLATE, TOOL
-from gateway.kinds.selections import GUARDRAIL, PROFILE
-from gateway.kinds.sources import LIVE_SOURCE
-from gateway.kinds.updates import WATCH
 
-KINDS: Sequence[Kind[Any]] = (
-    TOOL,
-    RESOURCE,
-    TEMPLATE,
-    PROMPT,
-    PROFILE,
-    GUARDRAIL,
-    SINK,
-    WATCH,
-    WEBHOOK,
-    WEBHOOK_ENDPOINT,
-    CLIENT,
-    LIVE_SOURCE,
-    CREDENTIAL,
-)
-OPERATORS_KINDS: Sequence[Kind[Any]] = (TENANT,)
+_MODULES = (primitives, selections, updates, deliveries, identity, sources, credentials)
+_ALL = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Kind) and one.has_collection]
+
+KINDS: Sequence[Kind[Any]] = tuple(one for one in _ALL if not one.is_operators)
+"""The kinds of a tenant's objects."""
+OPERATORS_KINDS: Sequence[Kind[Any]] = tuple(one for one in _ALL if one.is_operators)
 """The kinds whose objects belong to no tenant."""

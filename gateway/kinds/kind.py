@@ -116,6 +116,8 @@ class Kind(Generic[T]):
     """True if a change may give another name: no other object names one of the kind."""
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
     """The audit actions of verbs, where they are not `NAME.verb`."""
+    has_collection: bool = True
+    """False for a kind of which only models, lists and commands follow; its objects are created by hand."""
     is_protected: bool = False
     """True if the removal of an object by the pruning of manifests needs a permission of its own."""
     refers: Callable[[T], Iterable[tuple[str, str]]] | None = None

@@ -14,6 +14,7 @@ def _live_texts(source: LiveSource) -> Iterable[str]:
 
 
 LIVE_SOURCE = Kind(
+    has_collection=False,
     of=LiveSource,
     stem="LiveSource",
     name="live_source",

@@ -24,12 +24,10 @@ from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.dialect import CHECK, URL, begin_at_checkout, begun_by
 from gateway.store.database.errors import RETRY_S, read_only, translate_engine_errors
 from gateway.store.database.poolers import refuse_transaction_pooler
+from gateway.store.tables import SCHEMA
 
 Db = AsyncConnection
 """An open transaction, which the functions of the store's modules receive."""
-
-SCHEMA = "0053"
-"""The revision that this code requires; a test compares it with the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """Isolation level of a transaction."""

@@ -9,7 +9,7 @@ from gateway.domain.findings import Finding, failure, fine, list_names, warning
 from gateway.errors import GatewayError, Unavailable
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
-from gateway.store.engine import SCHEMA
+from gateway.store.tables import SCHEMA
 
 MIN_POSTGRES = 16
 MIN_REDIS = (6, 2)

@@ -31,6 +31,7 @@ from gateway.kinds.members import STATUS, members_of
 from gateway.store.engine import Db
 from gateway.store.kinds.row_mapper import RowMapper
 from gateway.store.pagination import select_page
+from gateway.store.tables import metadata
 
 _UPDATED, _VERSION = "updated_at", "version"
 
@@ -162,3 +163,12 @@ class Rows(Generic[T]):
         """The conditions for the rows of the kind: of this tenant, and with the fixed values."""
         columns = self.table.c
         return [self._owner == tenant, *(columns[name] == value for name, value in self._mapper.fixed.items())]
+
+
+def rows_of(kind: Kind[T]) -> Rows[T]:
+    """The rows of a kind without a module of its own: its table has the name of its paths, and a column per member.
+
+    A table with a column `members` has the other members there, as one JSON object.
+    """
+    table = metadata.tables[kind.plural.replace("-", "_")]
+    return Rows(kind, RowMapper(kind.of, table, packed="members" if "members" in table.c else ""))

@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from gateway.errors import BrokenSetting, DatabaseUnavailable
 from gateway.store.database.connection import PostgresConnection, connect_owner
 from gateway.store.database.migrations import head, migrate
-from gateway.store.engine import SCHEMA, Store
+from gateway.store.engine import Store
 from gateway.store.secret_keys.tables import metadata as operators_metadata
-from gateway.store.tables import metadata
+from gateway.store.tables import SCHEMA, metadata
 from tests.support.servers import TestDatabase, TestServers, execute
 
 _ROOT = Path(__file__).parents[3]

@@ -19,9 +19,10 @@ from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, NameTak
 from gateway.store import tenants
 from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.database.migrations import head
-from gateway.store.engine import SCHEMA, Store
+from gateway.store.engine import Store
 from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
+from gateway.store.tables import SCHEMA
 from tests.integration.store.samples import make_source, make_tenant
 from tests.support.servers import TestDatabase, TestServers, execute
 

@@ -14,7 +14,6 @@ from gateway.cli.click_group import LazyGroup
 from gateway.cli.commands.approvals import approval
 from gateway.cli.commands.audit import audit
 from gateway.cli.commands.credentials import credential
-from gateway.cli.commands.guardrails import guardrail
 from gateway.cli.commands.identity.access import access
 from gateway.cli.commands.identity.accounts import account
 from gateway.cli.commands.identity.grants import consent, grant
@@ -24,16 +23,15 @@ from gateway.cli.commands.identity.oauth_clients import client
 from gateway.cli.commands.identity.people import person
 from gateway.cli.commands.live_sources import live_source
 from gateway.cli.commands.policies import policy
-from gateway.cli.commands.profiles import profile
 from gateway.cli.commands.prompts import prompt
 from gateway.cli.commands.resources import resource, template
 from gateway.cli.commands.sources import source
 from gateway.cli.commands.tenants import ceilings, egress, tenant
 from gateway.cli.commands.tools import tool
-from gateway.cli.commands.updates.watches import watch
 from gateway.cli.commands.updates.webhooks import webhook
 from gateway.cli.commands.webhook_endpoints import webhook_endpoint
 from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
+from gateway.cli.kinds.index import guardrail, profile, watch
 from gateway.cli.kinds.option_types import Assignment
 from gateway.cli.main import gateway
 from gateway.domain.tenancy.policy import Limits

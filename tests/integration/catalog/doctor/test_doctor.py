@@ -30,11 +30,11 @@ from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
-from gateway.store.engine import SCHEMA
 from gateway.store.identity import issuers
 from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.primitives import ROWS
 from gateway.store.sources import refreshes
+from gateway.store.tables import SCHEMA
 from tests.integration.catalog.conftest import BY, Changes
 from tests.integration.store.samples import make_credential, make_issuer
 from tests.support.documents import secured

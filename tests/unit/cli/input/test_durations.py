@@ -10,7 +10,7 @@ from gateway.cli.commands.identity.issuers import issuer
 from gateway.cli.commands.identity.keys import key
 from gateway.cli.commands.live_sources import live_source
 from gateway.cli.commands.sources import source
-from gateway.cli.commands.updates.watches import watch
+from gateway.cli.kinds.index import watch
 
 _PLAIN = [(watch, "create", "--interval"), (watch, "update", "--interval"), (issuer, "create", "--max-lifetime")]
 _WITH_UNITS = [(key, "rotate", "--overlap"), (source, "add", "--timeout"), (issuer, "create", "--grant-idle")]
