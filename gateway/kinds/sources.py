@@ -14,7 +14,6 @@ def _live_texts(source: LiveSource) -> Iterable[str]:
 
 
 LIVE_SOURCE = Kind(
-    has_collection=False,
     of=LiveSource,
     stem="LiveSource",
     name="live_source",
@@ -45,6 +44,7 @@ LIVE_SOURCE = Kind(
 )
 
 SOURCE = Kind(
+    has_collection=False,
     of=Source,
     stem="Source",
     name="source",
