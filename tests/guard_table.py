@@ -634,6 +634,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/behaviour/manifests/test_ownership.py": {
         "manifest-one-of-a-name": (NEVER, "test_a_client_is_matched_by_its_only_name"),
+        "manifest-secrets-compared": (NEVER, "test_a_secret_is_written_when_it_changes"),
         "manifest-adopts-nothing": (NEVER, "test_a_set_takes_over_nothing_unless_permitted"),
         "prune-bounded": (NEVER, "test_pruning_removes_only_what_the_set_owns"),
         "prune-not-empty": (NEVER, "test_pruning_removes_only_what_the_set_owns"),

@@ -18,6 +18,7 @@ create table owned_objects (
     object_id text collate "C" not null,
     set_name text collate "C" not null,
     digest bytea not null,
+    secrets bytea,
     applied_at timestamptz not null,
     primary key (tenant_id, kind, object_id)
 )

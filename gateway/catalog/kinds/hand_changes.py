@@ -15,6 +15,7 @@ async def note_hand_change(opened: OpenChanges, entry: CatalogChange, kind: str,
     if owned is None or owned.set == opened.of_set:
         return
     entry.detail["drift"] = owned.set
+    await ownership.forget_secrets(opened.tenant, opened.db, kind, of)
     opened.drifted.append(kind)
     payload = {
         "tenant": opened.tenant,

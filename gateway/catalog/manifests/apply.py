@@ -4,10 +4,10 @@ Each changed object has a revision and an audit entry of its own; one event foll
 change is not written. A dry run executes the same transaction and rolls it back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gateway.catalog.manifests.differences import find_changes
+from gateway.catalog.manifests.differences import ValueChange, find_changes, secrets_in
 from gateway.catalog.manifests.drafts import Draft, prepare_all, read_drafts
 from gateway.catalog.manifests.limits import MAX_FAULTS, MAX_PREPARE_SECONDS, MAX_SECONDS, within
 from gateway.catalog.manifests.manifest import (
@@ -26,6 +26,7 @@ from gateway.catalog.manifests.pruning import prune
 from gateway.catalog.manifests.targets import TARGETS
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges, open_changes
 from gateway.domain.identifiers import TenantId
+from gateway.domain.json_access import point
 from gateway.domain.tenancy.ownership import Ownership
 from gateway.errors import Fault, GatewayError, PreconditionFailed
 from gateway.store.kinds import ownership
@@ -80,6 +81,7 @@ async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
     found = await _read_owners(opened, given, drafts)
     owners = Owners(opened.catalog, given, found)
     owners.refuse_foreign([(draft.place, draft.wanted, draft.before) for draft in drafts])
+    drafts = [owners.keep_secrets(draft) for draft in drafts]
     references = await _find_references(opened, drafts) if given.is_dry_run else ()
     nodes = [
         Node(
@@ -119,7 +121,8 @@ async def _write(opened: OpenChanges, owners: Owners, draft: Draft, tag: str | N
     except GatewayError as error:
         raise locate(error, draft.place, draft.wanted) from error.__cause__
     is_written = before is None or after.version != before.version
-    is_adopted = await owners.own(opened, target, after, is_written=is_written)
+    secrets = secrets_in(draft.composed, target.members)
+    is_adopted = await owners.own(opened, target, after, secrets=secrets, is_written=is_written)
     if before is None:
         action = ManifestAction.CREATE
     elif draft.former_key is not None:
@@ -135,9 +138,13 @@ async def _write(opened: OpenChanges, owners: Owners, draft: Draft, tag: str | N
         action=action,
         tag=tag,
         has_drifted=has_drifted,
-        changes=find_changes(before, after, target.members),
+        changes=[*find_changes(before, after, target.members), *_of_secrets(secrets)],
         secret=opened.generated.get(target.id_of(after)),
     )
+
+
+def _of_secrets(written: Iterable[str]) -> Sequence[ValueChange]:
+    return [ValueChange(pointer=point(name), is_secret=True) for name in written]
 
 
 async def _check_expected(opened: OpenChanges, given: ManifestSet) -> None:

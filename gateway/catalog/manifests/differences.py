@@ -16,6 +16,7 @@ from gateway.domain.members.secret import Secret
 from gateway.kinds.members import Member
 
 _DOMAIN = b"manifest\0"
+_SECRETS = b"manifest secrets\0"
 _NOT_SHOWN = "(not shown)"
 
 
@@ -48,6 +49,18 @@ def digest_of(one: Any, members: Sequence[Member], *, key: bytes) -> bytes:
     given = [each for each in members if not each.is_secret and getattr(one, each.name) != each.default]
     text = orjson.dumps(_describe(one, given), option=orjson.OPT_SORT_KEYS)
     return hmac.digest(key, _DOMAIN + text, "sha256")
+
+
+def secrets_in(one: Any, members: Sequence[Member]) -> Mapping[str, Secret]:
+    """The secret parts that an object gives."""
+    values: Mapping[str, Any] = {each.name: getattr(one, each.name) for each in members if each.is_secret}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def digest_of_secrets(given: Mapping[str, Secret], of: str, *, key: bytes) -> bytes:
+    """A MAC of secret parts of the object with this id; equal secrets of two objects have different ones."""
+    text = orjson.dumps([of, {name: one.reveal() for name, one in given.items()}], option=orjson.OPT_SORT_KEYS)
+    return hmac.digest(key, _SECRETS + text, "sha256")
 
 
 def _show(one: Any | None, members: Sequence[Member]) -> Mapping[str, Any]:

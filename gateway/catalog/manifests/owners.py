@@ -2,13 +2,16 @@
 
 import hmac
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from gateway.catalog.manifests.differences import digest_of
+from gateway.catalog.manifests.differences import digest_of, digest_of_secrets, secrets_in
+from gateway.catalog.manifests.drafts import Draft
 from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted
 from gateway.catalog.manifests.targets import TARGETS, CollectionTarget, Target
 from gateway.catalog.transaction import CatalogChange, CatalogContext, OpenChanges
+from gateway.domain.members.secret import Secret
 from gateway.domain.tenancy.ownership import Ownership
 from gateway.errors import Conflict, Fault
 from gateway.store.kinds import ownership
@@ -53,14 +56,43 @@ class Owners:
         keys = self._catalog.sealer.derive_kept(_KEYS)
         return not any(hmac.compare_digest(digest_of(one, target.members, key=key), owned.digest) for key in keys)
 
-    async def own(self, opened: OpenChanges, target: Target, one: Any, *, is_written: bool) -> bool:
-        """Store the set as the owner of an object; True if this took over an object that is not written otherwise."""
+    def keep_secrets(self, draft: Draft) -> Draft:
+        """The draft without the secrets that its set applied last, if nothing else would change; else the draft itself.
+
+        Stored objects have no secrets to compare, so the object would be written each time.
+        """
+        wanted, target = draft.wanted, draft.wanted.target
+        owned, given = self.owner(target, draft.before), secrets_in(draft.composed, target.members)
+        if owned is None or owned.set != self._given.of_set or owned.secrets is None or not given:
+            return draft
+        keys, secrets = self._catalog.sealer.derive_kept(_KEYS), owned.secrets
+        digests = (digest_of_secrets(given, owned.id, key=key) for key in keys)
+        if not any(hmac.compare_digest(each, secrets) for each in digests):  # guard: manifest-secrets-compared
+            return draft
+
+        def compose(current: Any | None) -> Any:
+            composed: Any = wanted.compose(current)
+            return composed if current is None else replace(composed, **dict.fromkeys(given))
+
+        kept = replace(draft, composed=compose(draft.before), wanted=replace(wanted, compose=compose))
+        return kept if kept.is_equal else draft
+
+    async def own(
+        self, opened: OpenChanges, target: Target, one: Any, *, secrets: Mapping[str, Secret], is_written: bool
+    ) -> bool:
+        """Store the set as the owner of an object; True if this took over an object that is not written otherwise.
+
+        `secrets` are the secret parts that were written with it.
+        """
         of_set, of = self._given.of_set, target.id_of(one)
         if of_set is None:
             return False
         former = self.owner(target, one)
         digest = digest_of(one, target.members, key=self._catalog.chain_key)
-        owned = Ownership(kind=target.name, id=of, set=of_set, digest=digest)
+        sealed = None if former is None or former.set != of_set else former.secrets
+        if secrets:
+            sealed = digest_of_secrets(secrets, of, key=self._catalog.chain_key)
+        owned = Ownership(kind=target.name, id=of, set=of_set, digest=digest, secrets=sealed)
         if owned == former:
             return False
         is_adopted = not is_written and (former is None or former.set != of_set)

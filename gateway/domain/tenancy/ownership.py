@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 class Ownership:
     """The set that owns an object; the id of a singleton is the name of its kind.
 
-    `digest` is a MAC of the members that the set applied last.
+    `digest` is a MAC of the members that the set applied last, and `secrets` one of their secret parts; None if the set
+    gave none, or if a change by hand may have replaced them.
     """
 
     kind: str
     id: str
     set: str
     digest: bytes = field(repr=False)
+    secrets: bytes | None = field(default=None, repr=False)

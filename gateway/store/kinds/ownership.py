@@ -15,6 +15,7 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
+    update,
 )
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
@@ -31,6 +32,7 @@ owned_objects = Table(
     Column("object_id", Text, primary_key=True),
     Column("set_name", Text, nullable=False),
     Column("digest", LargeBinary, nullable=False),
+    Column("secrets", LargeBinary),
     Column("applied_at", DateTime(timezone=True), nullable=False),
 )
 _columns = owned_objects.c
@@ -51,10 +53,15 @@ async def find(tenant: TenantId, db: Db, of_set: str, objects: Collection[tuple[
 
 async def save(tenant: TenantId, db: Db, owned: Ownership) -> None:
     """Store the owner of an object, in place of another one."""
-    changed = {"set_name": owned.set, "digest": owned.digest, "applied_at": func.now()}
+    changed = {"set_name": owned.set, "digest": owned.digest, "secrets": owned.secrets, "applied_at": func.now()}
     added = insert_into(owned_objects).values(tenant_id=tenant, kind=owned.kind, object_id=owned.id, **changed)
     keys = [_columns.tenant_id, _columns.kind, _columns.object_id]
     await db.execute(added.on_conflict_do_update(index_elements=keys, set_=changed))
+
+
+async def forget_secrets(tenant: TenantId, db: Db, kind: str, of: str) -> None:
+    """Remove the digest of the secrets that the owner applied, because others may be stored now."""
+    await db.execute(update(owned_objects).where(*_is(tenant, kind, of)).values(secrets=None))
 
 
 async def remove(tenant: TenantId, db: Db, kind: str, of: str) -> None:
@@ -67,4 +74,6 @@ def _is(tenant: TenantId, kind: str, of: str) -> Sequence[ColumnElement[bool]]:
 
 
 def _ownership(row: RowMapping) -> Ownership:
-    return Ownership(kind=row["kind"], id=row["object_id"], set=row["set_name"], digest=row["digest"])
+    return Ownership(
+        kind=row["kind"], id=row["object_id"], set=row["set_name"], digest=row["digest"], secrets=row["secrets"]
+    )

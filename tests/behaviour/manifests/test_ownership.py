@@ -181,3 +181,31 @@ async def test_a_client_is_matched_by_its_only_name(acme: RunningGateway) -> Non
     await acme.admin.delete(f"{ROOT}/clients/{second}")
     done = await apply(acme, wanted[:1], set="platform", prune=True, prune_protected=True)
     assert actions(done) == {"a": "none", "Reports": "delete"}
+
+
+async def test_a_secret_is_written_when_it_changes(acme: RunningGateway) -> None:
+    """Ours: a set compares secrets by a digest of what it applied; a change by hand makes the digest void (CFG-3)."""
+
+    def credential(value: str, origin: str = "https://api.example.com") -> dict[str, Any]:
+        members = {"place": "bearer", "value": value, "origins": [origin]}
+        return {"kind": "credential", "name": "vendor", "members": members}
+
+    async def run(one: dict[str, Any], **more: Any) -> dict[str, Any]:
+        done = await apply(acme, [one], set="platform", **more)
+        assert "s3cr3t" not in str(done)
+        applied: dict[str, Any] = done["objects"][0]
+        return applied
+
+    secret_change = [{"pointer": "/value", "before": None, "after": None, "is_secret": True}]
+    assert (await run(credential("s3cr3t-1")))["action"] == "create"
+    count = len(await entries_of(acme))
+    again = await run(credential("s3cr3t-1"))
+    assert (again["action"], again["changes"], len(await entries_of(acme))) == ("none", [], count)
+    changed = await run(credential("s3cr3t-2"), dry_run=True)
+    assert (changed["action"], changed["changes"]) == ("update", secret_change)
+    assert (await run(credential("s3cr3t-1")))["action"] == "none"
+    assert (await run(credential("s3cr3t-2")))["action"] == "update"
+    moved = await run(credential("s3cr3t-2", "https://other.example.com"))
+    assert (moved["action"], [one["pointer"] for one in moved["changes"]]) == ("update", ["/origins/0", "/value"])
+    await acme.admin.patch(f"{ROOT}/credentials/vendor", json={"value": "s3cr3t-3"})
+    assert (await run(credential("s3cr3t-2", "https://other.example.com")))["action"] == "update"
