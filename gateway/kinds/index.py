@@ -1,13 +1,19 @@
 """All declared kinds: those of the modules of each capability, in their order."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from gateway.kinds import credentials, deliveries, identity, primitives, selections, sources, updates
 from gateway.kinds.kind import Kind
 
 _MODULES = (primitives, selections, updates, deliveries, identity, sources, credentials)
-_ALL = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Kind) and one.has_collection]
+
+
+def _is_collected(one: object) -> TypeGuard[Kind[Any]]:
+    return isinstance(one, Kind) and one.has_collection
+
+
+_ALL = [one for module in _MODULES for one in vars(module).values() if _is_collected(one)]
 
 KINDS: Sequence[Kind[Any]] = tuple(one for one in _ALL if not one.is_operators)
 """The kinds of a tenant's objects."""

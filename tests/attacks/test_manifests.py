@@ -8,7 +8,7 @@ import pytest
 
 from gateway.catalog.manifests.limits import MAX_BODY_BYTES, MAX_OBJECTS
 from tests.support.gateway import RunningGateway
-from tests.support.manifests import apply, entries_of, manifests_of_all, profile, send, tenant_for_manifests
+from tests.support.manifests import Manifest, apply, entries_of, manifests_of_all, profile, send, tenant_for_manifests
 from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
@@ -103,14 +103,20 @@ async def test_floods_are_refused_before_they_are_read(acme: RunningGateway) -> 
     assert (await acme.admin.post(PATH, content=twice, headers=headers)).status_code == 400
     wrong = await send(acme, [{"kind": "x" * 60, "name": "\x00"} for _ in range(MAX_OBJECTS)])
     assert (wrong.status_code, len(wrong.json()["errors"])) == (400, 20)
-    odd = [profile("a/../b"), profile("a\n"), profile("\uff41"), {"kind": "watch", "name": "\x00", "members": {}}]
+    odd: list[Manifest] = [
+        profile("a/../b"),
+        profile("a\n"),
+        profile("\uff41"),
+        {"kind": "watch", "name": "\x00", "members": {}},
+    ]
     refused = await send(acme, odd)
     assert [fault["pointer"] for fault in refused.json()["errors"]] == [
         *(f"/objects/{place}/name" for place in range(4)),
         "/objects/3/members/url",
     ]
     bodies: list[object] = [{"objects": None}, {"objects": [None]}, {"objects": [{"kind": ["profile"]}]}, []]
-    for body in (*bodies, {"objects": [], "max_deletions": -1}):
+    bodies.append({"objects": [], "max_deletions": -1})
+    for body in bodies:
         assert (await acme.admin.post(PATH, json=body)).status_code == 400
     assert await entries_of(acme) == before
 

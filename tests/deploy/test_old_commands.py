@@ -89,7 +89,11 @@ class Run:
 async def both(servers: TestServers, tmp_path: Path) -> AsyncGenerator[Both]:
     """The servers run for one test."""
     release = unpack_old_release(tmp_path, RELEASES["0042"])
-    write_files(lambda name, text: (tmp_path / name).write_text(text))
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / name).write_text(text)
+
+    write_files(write)
     redis_url = servers.empty_redis()
     with servers.empty_database() as database:
         release.migrate(database.owner_url, database.app_url, SECRET_KEY)

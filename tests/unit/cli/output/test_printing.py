@@ -85,7 +85,11 @@ def test_colors_are_those_of_the_gateway_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a color that a command gives is printed, one in a text of a server is an escape (CLI-1)."""
-    monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_: False)
+
+    def keep(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr("click.utils.should_strip_ansi", keep)
     echo(colored("new \x1b[8mx", "green"))
 
     assert capsys.readouterr().out == "\x1b[32mnew \\x1b[8mx\x1b[0m\n"
