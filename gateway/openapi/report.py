@@ -1,9 +1,9 @@
 """The report of an import: the status of each operation, the losses, and the size of its tools in `tools/list`."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-import msgspec
-
+from gateway.domain.json_text import decode_json
 from gateway.domain.listed.client_limits import find_count_limits, find_limits
 from gateway.domain.listed.definition import served_bytes
 from gateway.domain.listed.names import ListedNames
@@ -16,13 +16,6 @@ from gateway.openapi.query.tools import DEFINITIONS
 _MAX_REASONS = 20
 _DEAREST = 10
 _CONTEXT = 128_000
-
-
-class _Shown(msgspec.Struct, frozen=True):
-    """The members of a definition that clients limit the length of."""
-
-    name: str
-    description: str = ""
 
 
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
@@ -68,10 +61,10 @@ def report_import(
 
 def _client_notes(definitions: Collection[bytes]) -> Sequence[str]:
     """Notes on the clients that refuse or shorten tools of the list, and on names that the list changes."""
-    shown = [msgspec.json.decode(definition, type=_Shown) for definition in definitions]
-    listed = ListedNames(tool.name for tool in shown)
-    limits = find_limits({"name": listed.listed(tool.name), "description": tool.description} for tool in shown)
-    renamed = [tool.name for tool in shown if listed.listed(tool.name) != tool.name]
+    shown: list[dict[str, Any]] = [decode_json(definition) for definition in definitions]
+    listed = ListedNames(tool["name"] for tool in shown)
+    limits = find_limits(({**tool, "name": listed.listed(tool["name"])} for tool in shown), with_older=True)
+    renamed = [tool["name"] for tool in shown if listed.listed(tool["name"]) != tool["name"]]
     found = [limit.sentence for limit in (*find_count_limits(len(shown)), *limits)]
     if renamed:
         example = f"{listed.listed(renamed[0])} for {renamed[0]}"

@@ -184,7 +184,8 @@ async def show_listed(admin: AdminDependencies, call: AdminRequest[NoBody, NoQue
     tool = found.item if isinstance(found.item, Tool) else tool_of(found.item)
     stored = to_stored(tool)
     definition = ToolListing(registry.view.snapshot.names)(tool)
-    limits = [*find_limits([definition]), *(find_refused_keywords(stored) if is_exact(tool, stored) else ())]
+    refused = find_refused_keywords(stored) if is_exact(tool, stored) else ()
+    limits = [*find_limits([definition], with_older=True), *refused]
     shown = [ClientLimitShown.of(one) for one in limits]
     return AdminResponse(content=ListedToolShown(name=definition["name"], definition=definition, limits=shown))
 

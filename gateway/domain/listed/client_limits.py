@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.json_access import Object, as_object
+from gateway.domain.json_access import Object, as_list, as_object
 from gateway.domain.listed.schema import listed_schema
 
 OPENAI, CLAUDE, CLAUDE_CODE, CURSOR = "OpenAI API", "Claude API", "Claude Code", "Cursor"
 VS_CODE, GEMINI, GENAI, COPILOT, CODEX = "VS Code", "Gemini API", "google-genai", "Copilot", "Codex"
-DESKTOP, GEMINI_CLI = "Claude Desktop", "Gemini CLI"
+DESKTOP, GEMINI_CLI, OLDER_GEMINI = "Claude Desktop", "Gemini CLI", "older Gemini clients"
 
 SERVER_NAME_LENGTH = 8
 """Assumed length of the name that a user gives the server in a client, such as `petstore`."""
@@ -110,19 +110,50 @@ _REPORTED: Sequence[_Reported] = (
     ),
 )
 
+_NEWER_KEYWORDS = frozenset({"$ref", "const", "exclusiveMinimum", "patternProperties", "propertyNames"})
+_NAMED_PARTS = ("properties", "dependentSchemas")
+_LISTED_PARTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SINGLE_PARTS = ("items", "additionalProperties", "not", "contains", "if", "then", "else")
+_KEYWORDS_OF_OLDER = "`$ref`, `const`, `exclusiveMinimum`, `patternProperties`, `propertyNames` or lists of types"
 
-def find_limits(tools: Iterable[Mapping[str, Any]]) -> Sequence[ClientFinding]:
-    """Return the limits that these listed definitions exceed, one by one."""
-    exceeding: list[list[str]] = [[] for _ in _REPORTED]
+
+def _has_newer_keyword(schema: object) -> bool:
+    """True if a keyword that older Gemini clients refuse applies to an argument, at any level."""
+    waiting = [schema]
+    while waiting:
+        part = as_object(waiting.pop()) or {}
+        if not _NEWER_KEYWORDS.isdisjoint(part) or as_list(part.get("type")) is not None:
+            return True
+        waiting += [one for keyword in _NAMED_PARTS for one in (as_object(part.get(keyword)) or {}).values()]
+        waiting += [one for keyword in _LISTED_PARTS for one in as_list(part.get(keyword)) or ()]
+        waiting += [part[keyword] for keyword in _SINGLE_PARTS if keyword in part]
+    return False
+
+
+_OF_OLDER_CLIENTS: Sequence[_Reported] = (
+    _Reported(
+        clients=(OLDER_GEMINI,),
+        text=f"refuse a request whose schemas have {_KEYWORDS_OF_OLDER}",
+        remedy="newer ones, such as google-genai 3.6.1, translate them",
+        exceeds=lambda _, tool: _has_newer_keyword(tool.get("inputSchema")),
+    ),
+)
+"""Limits of clients of which newer releases have none; `doctor` is silent about them."""
+
+
+def find_limits(tools: Iterable[Mapping[str, Any]], *, with_older: bool = False) -> Sequence[ClientFinding]:
+    """Return the limits that these listed definitions exceed, one by one; on demand also those of older clients."""
+    rules = (*_REPORTED, *_OF_OLDER_CLIENTS) if with_older else _REPORTED
+    exceeding: list[list[str]] = [[] for _ in rules]
     for tool in tools:
-        for rule, names in zip(_REPORTED, exceeding, strict=True):
+        for rule, names in zip(rules, exceeding, strict=True):
             if rule.exceeds(tool["name"], tool):
                 names.append(tool["name"])
     return [
         ClientFinding(
             clients=rule.clients, text=rule.text, tools=len(names), names=tuple(names[:_MAX_NAMED]), remedy=rule.remedy
         )
-        for rule, names in zip(_REPORTED, exceeding, strict=True)
+        for rule, names in zip(rules, exceeding, strict=True)
         if names
     ]
 
@@ -274,8 +305,8 @@ LIMITS: Sequence[ClientLimit] = (
         met_by="profiles with `summary_threshold`, or `_fields`",
     ),
     _limit(
-        "older Gemini clients",
-        limit="no `$ref`, `const`, `exclusiveMinimum` or lists of types",
+        OLDER_GEMINI,
+        limit=f"no {_KEYWORDS_OF_OLDER}",
         effect=_WHOLE_REQUEST,
         source="modelcontextprotocol/servers#1624; google-genai 3.6.1 translates them",
         met_by="",

@@ -86,6 +86,6 @@ async def test_a_file_that_is_missing_is_a_warning_and_costs_its_operation(gatew
 
     report = made.json()["report"]
     assert any("'./add.yaml' is not in the archive" in warning for warning in report["warnings"]), report
-    assert report["notes"][-1] == "the root of the archive is 'zoo/openapi.yaml'"
+    assert "the root of the archive is 'zoo/openapi.yaml'" in report["notes"]
     assert [item["tool"] for item in report["operations"]] == ["list_animals", None, "add_keeper"]
     assert "./add.yaml" in report["operations"][1]["reasons"][0]

@@ -42,6 +42,8 @@ def test_a_report_names_the_clients_that_refuse_its_tools() -> None:
     long = "n" * 53
     paths = {f"/{number}": {"get": {"operationId": f"op{number}"}} for number in range(129)}
     paths["/0"]["get"] |= {"operationId": long, "description": "d" * 1025}
+    newer = {"name": "q", "in": "query", "schema": {"type": ["string", "null"]}}
+    paths["/1"]["get"]["parameters"] = [newer]
     raw = document(paths)
     notes = [note.split("; ") for note in compile_it(raw).report.notes]
 
@@ -54,6 +56,7 @@ def test_a_report_names_the_clients_that_refuse_its_tools() -> None:
         ),
         (f"Codex: cuts or refuses names that have more than 64 characters as `mcp__SERVER__TOOL` ({long})", "--rename"),
         (f"OpenAI API: refuses a request with a description of more than 1,024 characters ({long})", "--description"),
+        (f"older Gemini clients: refuse a request whose schemas have {_KEYWORDS} (op1)", "google-genai"),
     ] == [
         (what.removeprefix("Claude Code, "), next(option for option in _OPTIONS if option in remedy))
         for what, remedy in notes
@@ -61,4 +64,5 @@ def test_a_report_names_the_clients_that_refuse_its_tools() -> None:
     assert compile_it(raw, is_listed=False, outline=True).report.notes == ()
 
 
-_OPTIONS = ("--expose query", "--rename", "--description")
+_KEYWORDS = "`$ref`, `const`, `exclusiveMinimum`, `patternProperties`, `propertyNames` or lists of types"
+_OPTIONS = ("--expose query", "--rename", "--description", "google-genai")

@@ -1,6 +1,9 @@
 """Limits of clients that only a report can show."""
 
 import re
+from typing import Any
+
+import pytest
 
 from gateway.domain.listed.client_limits import LIMITS, find_count_limits, find_limits
 
@@ -23,6 +26,31 @@ def test_tools_beyond_a_limit_are_named_with_the_remedy() -> None:
     }
     assert all(re.search(r"\d", sentence) and "`gateway" in sentence for sentence in found.values())
     assert find_limits([{"name": "ok", "description": "Fine."}]) == []
+
+
+_TEXT = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_refused"),
+    [
+        ({"$ref": "#/$defs/a"}, True),
+        ({"items": {"anyOf": [_TEXT, {"const": 1}]}}, True),
+        ({"additionalProperties": {"type": ["string", "null"]}}, True),
+        ({"properties": {"n": {"type": "number", "exclusiveMinimum": 0}}}, True),
+        ({"allOf": [{"propertyNames": {"maxLength": 3}}]}, True),
+        ({"not": {"patternProperties": {"^x": {}}}}, True),
+        ({"properties": {"const": _TEXT, "$ref": _TEXT, "type": {"enum": [["a"]]}}, "items": True}, False),
+        ({"enum": [{"const": 1}], "examples": [{"$ref": "x"}], "default": {"type": ["a"]}}, False),
+    ],
+)
+def test_keywords_of_newer_dialects_name_older_clients(schema: dict[str, Any], is_refused: bool) -> None:
+    """Ours: a report names the tools that Gemini clients before google-genai 3 refuse; `doctor` does not (CLN-1)."""
+    tools = [{"name": "x", "inputSchema": {"type": "object", "properties": {"a": schema}}}, {"name": "y"}]
+    found = [(one.clients, one.names) for one in find_limits(tools, with_older=True)]
+
+    assert found == ([(("older Gemini clients",), ("x",))] if is_refused else [])
+    assert find_limits(tools) == []
 
 
 def test_a_long_list_names_its_clients() -> None:

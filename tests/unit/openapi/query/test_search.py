@@ -12,6 +12,8 @@ from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.search import Ranking, search
 from gateway.openapi.query.word_index import WordIndex
 from gateway.openapi.query.words import is_near, split_words, suggest
+from tests.support.openapi import compile_it, operation
+from tests.support.queries import view_of_compiled
 
 SHOP = (
     OutlinedOperation(
@@ -100,6 +102,41 @@ def test_rare_words_count_more_than_common_ones() -> None:
     seen = WordIndex([*many, OutlinedOperation(method="GET", path="/x/audit", summary="The audit of a user")])
 
     assert search(seen, "user audit", None)[0].endpoint.path == "/x/audit"
+
+
+def test_words_of_every_question_find_nothing_beside_others() -> None:
+    """Ours: a question is a sentence; an operation that has only its `the`, `of` and `to` is no hit (OAS-5)."""
+    operations = [
+        OutlinedOperation(method="GET", path="/a", description="What to do for the use of it, and with me."),
+        OutlinedOperation(method="GET", path="/b", description="Weather of a town."),
+    ]
+
+    assert found(WordIndex(operations), "What is the weather, and can you send it to me?") == ["GET /b"]
+    assert found(WordIndex(operations), "how to use it")[0] == "GET /a"  # a question of nothing else is one of those
+
+
+def test_a_word_that_is_repeated_in_a_short_text_counts_more() -> None:
+    """Ours: BM25F, so how often a word occurs and how long the text is count (OAS-5)."""
+    filler = " ".join(f"word{number}" for number in range(60))
+    operations = [
+        OutlinedOperation(method="GET", path="/long", description=f"invoice {filler}"),
+        OutlinedOperation(method="GET", path="/short", description="invoice paid"),
+        OutlinedOperation(method="GET", path="/often", description="invoice invoice"),
+    ]
+
+    assert found(WordIndex(operations), "invoice") == ["GET /often", "GET /short", "GET /long"]
+
+
+def test_members_of_bodies_and_descriptions_of_arguments_are_found() -> None:
+    """Ours: what a body holds at any level is in the index, by name and by description (OAS-5)."""
+    inner = {"type": "object", "properties": {"cellarShelf": {"type": "string", "description": "Where bottles lie."}}}
+    body = {"type": "object", "properties": {"places": {"type": "array", "items": inner}}}
+    query = {"name": "q", "in": "query", "description": "A vintage.", "schema": {"type": "string"}}
+    content = {"requestBody": {"content": {"application/json": {"schema": body}}}, "parameters": [query]}
+    index = view_of_compiled(compile_it(operation(content, method="post"), outline=True)).api.words
+
+    for question in ("cellar shelf", "bottles", "vintage", "places"):
+        assert found(index, question) == ["POST /x"], question
 
 
 def test_what_is_remembered_of_a_document_is_bounded() -> None:
