@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from gateway.domain.identifiers import mint
 from gateway.domain.members.formats import NAME
+from gateway.domain.members.markers import Shape
 from gateway.domain.tenancy.keys import Scope
 from gateway.kinds.members import settable
 
@@ -154,8 +155,9 @@ class Kind(Generic[T]):
 
     @property
     def changed_example(self) -> Mapping[str, object]:
-        """The first member of the example that can be changed later."""
-        names = [one.name for one in settable(self.of) if one.setter is None and one.name in self.example]
+        """The first member of the example that can be changed later, and names no receiver of a secret."""
+        given = [one for one in settable(self.of) if one.name in self.example and Shape.RECEIVER not in one.marks]
+        names = [one.name for one in given if one.setter is None]
         return {name: self.example[name] for name in names[:1]}
 
     def action(self, verb: str) -> str:

@@ -272,7 +272,7 @@ async def test_a_client_that_cannot_ask_is_refused_when_it_is_stored(
         two = await gateway.admin.post(path, json=body)
 
     assert second[0] == 409
-    assert (elsewhere.status_code, "client_secret" in elsewhere.text) == (400, True)
+    assert (elsewhere.status_code, "client_secret" in elsewhere.text) == (422, True)
     assert (lies.status_code, "random token" in lies.text) == (400, True)
     assert (two.status_code, "opaque tokens already" in two.text) == (400, True)
     kept = {"client_id": "gateway", "cache_s": 5, "client_auth": "post"}

@@ -17,8 +17,8 @@ and calls are validated against the stored schema ([decision 68](decisions/0068-
 
 The report of an import, which `gateway try` and `gateway source add` print, names the clients that refuse or shorten
 tools of the document. `gateway tool show NAME` prints the listed name and the limits that the tool exceeds.
-`GET …/tools/{name}/listed` has the listed definition. `gateway doctor` examines the lists of all tenants, but omits limits
-of older clients.
+`GET …/tools/{name}/listed` has the listed definition. `gateway doctor` examines the lists of all tenants, but omits the
+limits of older clients.
 
 A limit without an entry in the column *kept by* depends on what an author wrote, or on the number of tools."""
 

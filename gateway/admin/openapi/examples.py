@@ -24,7 +24,6 @@ _DOCUMENT: Json = {
         }
     },
 }
-_CREDENTIAL: Json = {"place": "bearer", "value": "a-token", "origins": ["https://api.example"]}
 _LIVE: Json = {
     "kind": "mcp",
     "settings": {"url": "https://wiki.example/mcp", "timeout_s": 30},
@@ -48,9 +47,6 @@ _BODIES: Mapping[str, Json] = {
     "AccessCheck": {"as": {"subject": "corp:ada", "groups": ["corp:finance"]}, "family": "tool"},
     "AccessReportOf": ACCESS.example,
     "ApprovalDecide": {"comment": "Checked with the owner of the account."},
-    "CredentialCreate": {"name": "token", **_CREDENTIAL},
-    "CredentialReplace": _CREDENTIAL,
-    "CredentialUpdate": {"field": "X-Api-Key", "place": "header"},
     "DocumentSent": _DOCUMENT,
     "ManifestSetSent": {
         "set": "platform",

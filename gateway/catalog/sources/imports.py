@@ -136,7 +136,8 @@ async def update_source(
     if draft.dry_run:
         return await try_version(tenant, catalog, prepared, current)
     if is_same and await _is_active(tenant, catalog, current, prepared.content):
-        return await _unchanged(tenant, catalog, current)
+        # The report is that of today: overrides were set since the import.
+        return replace(await try_version(tenant, catalog, prepared, current), source=current)
     entry = CatalogChange(action="source.update", target=current.name, detail=detail_of(prepared))
     return await replace_version(tenant, catalog, prepared, Replacement(seen=current, entry=entry, by=by))
 

@@ -99,7 +99,8 @@ class ManifestReader:
         if member is not None and not text_in(content, member):
             yield place.fault(f"/{member}", _REQUIRED)
         moved = content.get(MOVED)
-        if moved is not None and (member is None or not isinstance(moved, str) or moved in {"", content.get(member)}):
+        is_name = isinstance(moved, str) and moved not in ("", content.get(member or ""))  # of any type
+        if moved is not None and (member is None or not is_name):
             yield place.fault(f"/{MOVED}", "must be the former name of the object")
 
     def _manifest(self, document: ManifestDocument, kind: Declared, faults: list[Fault]) -> Manifest:

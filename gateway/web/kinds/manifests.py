@@ -15,6 +15,11 @@ from gateway.web.models import BodyModel
 
 _TENANT = {"type": "string", "description": "The tenant's slug; by default the one that the command names."}
 _MOVED = {"type": "string", "description": "The former name; the object keeps its id and its secrets."}
+_REFERENCES = [
+    {"type": "object", "properties": {each: {"type": "string"}}, "required": [each], "additionalProperties": False}
+    for each in ("env", "file")
+]
+"""The forms of a secret that the command line reads on its machine."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -53,6 +58,10 @@ def _members(name: str, kind: Declared, schema: Mapping[str, Any]) -> Mapping[st
     """The members of a document: those of the object, and those of every manifest."""
     own = {"apiVersion": {"const": API_VERSION}, "kind": {"const": name}, "tenant": _TENANT}
     moved = {} if isinstance(kind, Singleton) or not kind.is_renamed else {"moved": _MOVED}
-    members = {name_in_manifests(each): value for each, value in schema["properties"].items()}
+    secrets = {each.name for each in settable(kind.of) if each.is_secret}
+    members = {
+        name_in_manifests(each): {"anyOf": [value, *_REFERENCES]} if each in secrets else value
+        for each, value in schema["properties"].items()
+    }
     required = ["apiVersion", "kind", *map(name_in_manifests, schema.get("required", []))]
     return {"properties": {**own, **moved, **members}, "required": required}

@@ -53,7 +53,8 @@ async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGat
     different = await terminal.run("diff", "-f", str(declared), **secrets)
     assert different.code == ExitCode.DIFFERENT
     assert "+ profile readers" in different.out
-    await terminal.do("apply", "-f", str(declared), "--yes", "--secrets", str(tmp_path / "new.json"), **secrets)
+    terms = "--yes", "--set", "all", "--secrets", str(tmp_path / "new.json")
+    await terminal.do("apply", "-f", str(declared), *terms, **secrets)
     before = await _trail(gateway)
 
     exported = (await terminal.do("export")).out
@@ -64,7 +65,7 @@ async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGat
     assert "0 to" not in again.out
     report: Any = equal.value
     assert [one["outcome"] for one in report["tenants"]] == ["equal"]
-    assert (await terminal.do("diff", "-f", str(declared), **secrets)).code == 0
+    assert (await terminal.do("diff", "-f", str(declared), "--set", "all", **secrets)).code == 0
     assert secrets[VARIABLE] not in exported + different.out + again.out
     assert (await terminal.do("export")).out == exported
     for word in ("prf_", "version:", "created_at", "status", "id:"):

@@ -150,6 +150,6 @@ def test_the_example_starts_again_with_its_key_or_a_new_one_that_works(tmp_path:
     assert first.key == second.key
     assert third.key not in {first.key, "mcpg_live_broken"}
     assert {start.counted["structuredContent"]["books"] for start in (first, second, third)} == {4}
-    assert {start.source["title"] for start in (first, second, third)} == {"Village Library"}
+    assert {start.source["status"]["title"] for start in (first, second, third)} == {"Village Library"}
     assert len({start.source["id"] for start in (first, second, third)}) == 1
     assert (folder / "example-key").stat().st_mode & 0o077 == 0

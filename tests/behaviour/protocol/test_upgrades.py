@@ -1,6 +1,7 @@
 """Clients that would rather go on in another protocol, as Java's HTTP client asks with each request over plain HTTP."""
 
 import json
+import re
 from collections.abc import Sequence
 
 import anyio
@@ -50,7 +51,7 @@ async def _converse(acme: Acme, *parts: bytes) -> list[bytes]:
                 await connection.send(part)
             async for more in connection:
                 heard += more
-    return heard.split(b"HTTP/1.1 ")[1:]
+    return re.split(rb"HTTP/1\.1 (?=\d{3} )", heard)[1:]
 
 
 @pytest.mark.parametrize("wish", WISHES)

@@ -218,7 +218,7 @@ def _has_columns(rows: Rows[Any], status: Any) -> bool:
 def _not_of(rows: Rows[Any]) -> set[str]:
     """The queries of the engine that a kind does not have: of a status, or without its secret."""
     without_status = set[str]() if rows.stores_status else {"note", "write"}
-    without_status |= set[str]() if "name" in rows.table.c else {"named"}
+    without_status |= set[str]() if rows.kind.keyed == "id" else {"named"}
     return without_status | ({"insert"} if isinstance(rows, SealedRows) else set[str]())
 
 
@@ -266,6 +266,7 @@ _CALLS: Mapping[str, _Call] = {
     "ownership.get": lambda t, db, v: ownership.get(t, db, "profile", v.profile.id),
     "ownership.find": lambda t, db, v: ownership.find(t, db, "platform", [("profile", v.profile.id)]),
     "ownership.save": lambda t, db, v: ownership.save(t, db, replace(v.ownership, set="planted")),
+    "ownership.forget_secrets": lambda t, db, v: ownership.forget_secrets(t, db, "profile", v.profile.id),
     "ownership.remove": lambda t, db, v: ownership.remove(t, db, "profile", v.profile.id),
     "tool_aliases.add": lambda t, db, v: tool_aliases.add(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
     "tool_aliases.active": lambda t, db, v: tool_aliases.active(t, db),

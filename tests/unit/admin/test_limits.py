@@ -170,6 +170,7 @@ def test_what_costs_the_processor_or_waits_for_upstreams_is_marked() -> None:
         "try_prompt",
         "reattach_live_source",
         "test_credential",
+        "apply_manifests",
     }
     assert {"examine_installation", "verify_audit", "validate_tool", "create_prompt"} <= marked.keys()
     assert NO_TENANT == ""

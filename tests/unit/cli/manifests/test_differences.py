@@ -64,4 +64,4 @@ def test_colors_are_for_terminals(monkeypatch: pytest.MonkeyPatch, variables: di
         monkeypatch.setattr(sys, "stdout", screen)
         shown = render("acme", _RESPONSE)
     os.close(ours)
-    assert ("\x1b" in shown) == has_colors
+    assert ("\ue0f0" in shown) == has_colors
