@@ -5,11 +5,12 @@ functions run in open changes, so that one transaction can hold many. The event 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic
+from dataclasses import dataclass
+from typing import Generic
 
 from gateway.catalog.etags import Expected, check_tag
 from gateway.catalog.kinds.hand_changes import note_hand_change
+from gateway.catalog.kinds.prepared import as_prepared, is_equal
 from gateway.catalog.kinds.special_functions import (
     Check,
     Complete,
@@ -29,7 +30,6 @@ from gateway.catalog.kinds.special_functions import (
 )
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.identifiers import TenantId
-from gateway.domain.members.markers import Shape
 from gateway.domain.order import KEYED, Order, follows, write_moment
 from gateway.errors import (
     Conflict,
@@ -40,13 +40,10 @@ from gateway.errors import (
     PreconditionFailed,
 )
 from gateway.kinds.kind import Kind, T
-from gateway.kinds.members import settable, values_of
 from gateway.store.engine import Db
 from gateway.store.kinds import ownership
 from gateway.store.kinds.rows import Rows
 
-_KEPT = ("id", "version", "created_at", "updated_at")
-"""Members of the current object that a prepared object does not replace."""
 _EXISTS = "the object already exists; remove `If-None-Match: *` to replace it"
 
 
@@ -113,7 +110,13 @@ class Collection(Generic[T]):
             NotFound: there is no such object, and a version is expected or none can be created under this name.
             GatewayError: as for `create` and `change`.
         """
-        ready = await self._ready_for(tenant, catalog, name, compose, by=by, expected=expected)
+        ready = compose
+        if self.prepare is not None:
+            seen = await self._read(tenant, catalog, name, expected)
+            if seen is not None and is_equal(self.kind, first := compose(seen), seen):
+                ready = as_prepared(self.kind, compose, first, first)  # nothing of it will be written
+            else:
+                ready = await self.ready(tenant, catalog, compose, seen, by=by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
             done, is_new = await self.write_set(opened, name, ready, expected=expected)
@@ -145,7 +148,9 @@ class Collection(Generic[T]):
             return revise(current)
 
         self._refuse_built_in(name)
-        ready = await self._ready_for(tenant, catalog, name, compose, by=by)
+        ready: Compose[T] = compose
+        if self.prepare is not None:
+            ready = await self.ready(tenant, catalog, compose, await self._read(tenant, catalog, name), by=by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
             current = await self._changeable(opened, name)
@@ -222,18 +227,7 @@ class Collection(Generic[T]):
         """
         first = compose(current)
         prepared = await self._prepare(tenant, catalog, first, by)
-        if prepared is first:
-            return compose
-        members = settable(self.kind.of)
-        kept = (*_KEPT, *(one.name for one in members if Shape.REFERENCE in one.marks))
-
-        def finish(now: T | None) -> T:
-            wanted: Any = compose(now)
-            if values_of(wanted, members) != values_of(first, members):  # guard: prepared-unchanged
-                raise Conflict(f"the {self.kind.words} was changed at the same time; read it again")
-            return replace(prepared, **{each: getattr(wanted, each) for each in kept if hasattr(wanted, each)})
-
-        return finish
+        return compose if prepared is first else as_prepared(self.kind, compose, first, prepared)
 
     async def write_new(self, opened: OpenChanges, new: T) -> T:
         """Create an object in open changes; see `create`."""
@@ -269,8 +263,7 @@ class Collection(Generic[T]):
         if expected is not None and not expected:
             raise PreconditionFailed(_EXISTS)
         wanted = await self._completed(opened, current, compose(current))
-        members = [one for one in settable(self.kind.of) if one.is_stored]
-        if values_of(wanted, members) == values_of(current, members):
+        if is_equal(self.kind, wanted, current):
             check_tag(self.tag(current), expected)
             return current, False
         return await self.write_change(opened, current, wanted, expected=expected), False
@@ -324,24 +317,12 @@ class Collection(Generic[T]):
         del current
         await self.rows.save(opened.tenant, opened.db, revised)
 
-    async def _ready_for(
-        self,
-        tenant: TenantId,
-        catalog: CatalogContext,
-        name: str,
-        compose: Compose[T],
-        *,
-        by: Author,
-        expected: Expected = None,
-    ) -> Compose[T]:
-        """As `ready`, for the object of this name or id; without `prepare` there is nothing to do."""
-        if self.prepare is None:
-            return compose
+    async def _read(self, tenant: TenantId, catalog: CatalogContext, name: str, expected: Expected = None) -> T | None:
         async with catalog.store.transaction(tenant) as db:
             current = await self.rows.get(tenant, db, name)
             if current is None:
                 await self._refuse_foreign(tenant, catalog, db, name, expected)
-        return await self.ready(tenant, catalog, compose, current, by=by)
+            return current
 
     async def _completed(self, opened: OpenChanges, current: T | None, wanted: T) -> T:
         return wanted if self.complete is None else await self.complete(opened, current, wanted)

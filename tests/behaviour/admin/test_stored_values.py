@@ -52,8 +52,7 @@ async def old_database(servers: TestServers) -> AsyncGenerator[TestDatabase]:
 async def successor(old_database: TestDatabase, servers: TestServers) -> AsyncGenerator[RunningGateway]:
     """A gateway of this tree over them."""
     with servers.held_redis() as redis_url:
-        url = "http://127.0.0.1:8080"  # accounts of users need a public URL
-        async with running_gateway(old_database.app_url, redis_url, public_url=url) as gateway:
+        async with running_gateway(old_database.app_url, redis_url) as gateway:
             yield gateway
 
 
