@@ -30,7 +30,8 @@ def test_an_empty_body_names_the_members_of_the_nearest_branch() -> None:
     made = compile_document(load_document("hubspot-automation.json"), ImportOptions()).operations
     [create] = [one for one in made if (one.plan.method, one.plan.path) == ("POST", "/automation/2026-09-beta/flows")]
     validator = compile_input(create.definition if create.input_schema is None else _whole(create.input_schema))
-    found = validator.check(arguments := {"body": {}})
+    arguments: dict[str, object] = {"body": {}}
+    found = validator.check(arguments)
     if isinstance(found, DeferredCheck):
         found = validator.check_unbounded(arguments, msgspec.json.encode(arguments))
 

@@ -1,5 +1,7 @@
 """Import reports: stored and read back, and what they say of the tenant's policy."""
 
+from typing import Any
+
 import orjson
 
 from gateway.catalog.sources.reports import decode_report, encode_report, report_with_policy
@@ -40,7 +42,7 @@ def test_a_level_that_is_denied_needs_no_note() -> None:
 def test_a_report_names_the_clients_that_refuse_its_tools() -> None:
     """Ours: long names, descriptions and lists are notes with a remedy, before an agent meets them (CLN-1)."""
     long = "n" * 53
-    paths = {f"/{number}": {"get": {"operationId": f"op{number}"}} for number in range(129)}
+    paths: dict[str, Any] = {f"/{number}": {"get": {"operationId": f"op{number}"}} for number in range(129)}
     paths["/0"]["get"] |= {"operationId": long, "description": "d" * 1025}
     newer = {"name": "q", "in": "query", "schema": {"type": ["string", "null"]}}
     paths["/1"]["get"]["parameters"] = [newer]

@@ -46,7 +46,8 @@ _TEXT = {"type": "string"}
 )
 def test_keywords_of_newer_dialects_name_older_clients(schema: dict[str, Any], is_refused: bool) -> None:
     """Ours: a report names the tools that Gemini clients before google-genai 3 refuse; `doctor` does not (CLN-1)."""
-    tools = [{"name": "x", "inputSchema": {"type": "object", "properties": {"a": schema}}}, {"name": "y"}]
+    other = {"name": "x", "inputSchema": {"type": "object", "properties": {"a": schema}}}
+    tools: list[dict[str, Any]] = [other, {"name": "y"}]
     found = [(one.clients, one.names) for one in find_limits(tools, with_older=True)]
 
     assert found == ([(("older Gemini clients",), ("x",))] if is_refused else [])
