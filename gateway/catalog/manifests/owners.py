@@ -12,7 +12,7 @@ from gateway.catalog.manifests.manifest import ManifestSet, Wanted
 from gateway.catalog.manifests.targets import TARGETS, CollectionTarget, Target
 from gateway.catalog.transaction import CatalogChange, CatalogContext, OpenChanges
 from gateway.domain.members.secret import Secret
-from gateway.domain.tenancy.ownership import Ownership
+from gateway.domain.tenancy.ownership import VOID, Ownership
 from gateway.errors import Conflict, Fault
 from gateway.store.kinds import ownership
 
@@ -53,6 +53,8 @@ class Owners:
         owned = self.owner(target, one)
         if owned is None or owned.set != self._given.of_set:
             return False
+        if owned.secrets == VOID:
+            return True
         keys = self._catalog.sealer.derive_kept(_KEYS)
         return not any(hmac.compare_digest(digest_of(one, target.members, key=key), owned.digest) for key in keys)
 
@@ -89,7 +91,7 @@ class Owners:
             return False
         former = self.owner(target, one)
         digest = digest_of(one, target.members, key=self._catalog.chain_key)
-        sealed = None if former is None or former.set != of_set else former.secrets
+        sealed = None if former is None or former.set != of_set else former.secrets or None
         if secrets:
             sealed = digest_of_secrets(secrets, of, key=self._catalog.chain_key)
         owned = Ownership(kind=target.name, id=of, set=of_set, digest=digest, secrets=sealed)

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass, field
 
+VOID = b""
+"""The digest of secrets that equals that of no secrets."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
     """The set that owns an object; the id of a singleton is the name of its kind.
 
     `digest` is a MAC of the members that the set applied last, and `secrets` one of their secret parts; None if the set
-    gave none, or if a change by hand may have replaced them.
+    gave none, and `VOID` if a change by hand may have replaced them.
     """
 
     kind: str

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.ownership import Ownership
+from gateway.domain.tenancy.ownership import VOID, Ownership
 from gateway.store.engine import Db
 from gateway.store.tables import metadata
 
@@ -60,8 +60,9 @@ async def save(tenant: TenantId, db: Db, owned: Ownership) -> None:
 
 
 async def forget_secrets(tenant: TenantId, db: Db, kind: str, of: str) -> None:
-    """Remove the digest of the secrets that the owner applied, because others may be stored now."""
-    await db.execute(update(owned_objects).where(*_is(tenant, kind, of)).values(secrets=None))
+    """Make the digest of the secrets that the owner applied void, because others may be stored now."""
+    applied = update(owned_objects).where(*_is(tenant, kind, of), _columns.secrets.is_not(None))
+    await db.execute(applied.values(secrets=VOID))
 
 
 async def remove(tenant: TenantId, db: Db, kind: str, of: str) -> None:

@@ -287,11 +287,11 @@ async def test_the_example_is_applied(terminal: Terminal, gateway: RunningGatewa
     workflow = yaml.safe_load((EXAMPLE / "workflow.yml").read_text())
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
     [diff, apply] = [shlex.split(step["run"]) for step in steps if step.get("run", "").startswith("gateway ")]
-    shown = await terminal.run(*diff[1 : diff.index("||")], GATEWAY_TENANT="")
+    shown = await terminal.run(*diff[1 : diff.index("||")], GATEWAY_TENANT="", SHOP_TOKEN="t0ken")
     assert shown.code == ExitCode.DIFFERENT
 
     values = {"$GITHUB_SHA": "4f2a9c1", "$GITHUB_ACTOR": "ada", "$RUNNER_TEMP/new-secrets.json": "new"}
-    await terminal.do(*(values.get(word, word) for word in apply[1:]), GATEWAY_TENANT="")
+    await terminal.do(*(values.get(word, word) for word in apply[1:]), GATEWAY_TENANT="", SHOP_TOKEN="t0ken")
 
     assert [one["name"] for one in json.loads((terminal.folder / "new").read_text())] == ["alerts"]
     assert (await gateway.admin.get("/tenants/globex/profiles/support")).status_code == 200
