@@ -75,14 +75,6 @@ def new_account_id() -> AccountId:
     return AccountId(mint("acc"))
 
 
-def new_client_id() -> str:
-    return mint("cli")
-
-
-def new_tenant_id() -> TenantId:
-    return TenantId(mint("ten"))
-
-
 def new_source_id() -> SourceId:
     return SourceId(mint("src"))
 
@@ -95,33 +87,8 @@ def new_secret_id() -> SecretId:
     return SecretId(mint("sec"))
 
 
-def new_primitive_id(prefix: str) -> PrimitiveId:
-    """Return a new id; the prefix names the family: `tol`, `res`, `tpl` or `pro`."""
-    return PrimitiveId(mint(prefix))
-
-
-def new_profile_id() -> ProfileId:
-    return ProfileId(mint("prf"))
-
-
-def new_credential_id() -> CredentialId:
-    return CredentialId(mint("crd"))
-
-
-def new_webhook_id() -> WebhookId:
-    return WebhookId(mint("whk"))
-
-
 def new_override_id() -> OverrideId:
     return OverrideId(mint("ovr"))
-
-
-def new_live_source_id() -> LiveSourceId:
-    return LiveSourceId(mint("liv"))
-
-
-def new_audit_sink_id() -> AuditSinkId:
-    return AuditSinkId(mint("snk"))
 
 
 def new_approval_id() -> ApprovalId:
@@ -131,10 +98,6 @@ def new_approval_id() -> ApprovalId:
 def new_task_id() -> TaskId:
     """Return a new id with 192 random bits, because clients present it to read a result."""
     return TaskId(f"tsk_{secrets.token_urlsafe(24)}")
-
-
-def new_webhook_endpoint_id() -> WebhookEndpointId:
-    return WebhookEndpointId(mint("whe"))
 
 
 def new_delivery_id() -> DeliveryId:

@@ -104,15 +104,3 @@ def target_of(scope: MutableMapping[str, Any]) -> Target:
     """Return the URL of a request; the edge has checked its host."""
     host: bytes = headers_of(scope).get(b"host", b"")
     return Target(f"{scope['scheme']}://{host.decode('latin-1').lower()}", scope["path"])
-
-
-def caller_of(scope: Mapping[str, Any]) -> Caller:
-    """Return the caller that `authenticate` stored in the scope.
-
-    Raises:
-        Unauthenticated: `authenticate` has not accepted the request.
-    """
-    caller: Caller | None = scope.get("caller")
-    if caller is None:
-        raise Unauthenticated(REFUSED)
-    return caller

@@ -4,10 +4,9 @@ Unknown fields and parameters of requests are refused; no value is converted to 
 """
 
 from collections.abc import Sequence
-from types import NoneType
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.domain.members.formats import PRINTABLE
@@ -51,18 +50,6 @@ class BodyModel(BaseModel):
     def sent(self) -> dict[str, Any]:
         """Return the fields that were sent, by name."""
         return {name: getattr(self, name) for name in self.model_fields_set}
-
-
-def partial_model(of: type[BodyModel], name: str, doc: str) -> type[BodyModel]:
-    """Return the model of a PATCH: each field of another model may be absent, and null only where it may be null."""
-    members: dict[str, Any] = {}
-    for field_name, info in of.model_fields.items():
-        annotated: Any = Annotated
-        kind: Any = annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
-        is_nullable = NoneType in get_args(info.annotation)
-        described = Field(default=None, description=info.description)
-        members[field_name] = (kind if is_nullable else Annotated[kind | Absent, GIVEN], described)
-    return create_model(name, __base__=BodyModel, __doc__=doc, **members)
 
 
 class QueryModel(BaseModel):

@@ -5,9 +5,10 @@ from typing import Any
 
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.transaction import Author, CatalogContext
-from gateway.domain.identifiers import TenantId, new_live_source_id
+from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.kinds.sources import LIVE_SOURCE
+from tests.support.ids import new_live_source_id
 
 
 def live_draft(name: str, kind: LiveKind, **members: Any) -> LiveSource:

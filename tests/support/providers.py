@@ -18,7 +18,7 @@ from websockets.asyncio.client import ClientConnection, connect
 import gateway.provide
 from gateway.app.python.provider.link import ProviderLink
 from gateway.app.server.http_protocol import HardenedHttpProtocol
-from gateway.domain.identifiers import KeyId, TenantId, new_live_source_id
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveKind, LiveSource
 from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope, digest_key, mint_key
@@ -30,6 +30,7 @@ from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 from gateway.web.edge import Edge
 from gateway.web.providers.endpoint import ProvideEndpoint
 from gateway.web.providers.open_providers import OpenProviders
+from tests.support.ids import new_live_source_id
 from tests.support.replicas import until
 from tests.support.serving import Server
 

@@ -11,7 +11,6 @@ from gateway.web.models import Absent, ListQuery, PageQuery
 
 _SORT = "The field that orders the list; a `-` in front reverses the order."
 
-Enabled = Annotated[bool | Absent, Field(description="Only items that are enabled (true) or disabled (false).")]
 ByNameOrTime = Annotated[
     Literal["name", "-name", "created_at", "-created_at"] | Absent, Field(description=_SORT, examples=["-created_at"])
 ]

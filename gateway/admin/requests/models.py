@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from gateway.admin.fields import (
     UNIQUE_NAME,
 )
-from gateway.domain.members.formats import LABEL, NAME, PREFIX, PRINTABLE
+from gateway.domain.members.formats import PRINTABLE
 from gateway.domain.members.values import MAX_URL_LENGTH, check_url
 from gateway.domain.tenancy.keys import MAX_OVERLAP_S, Scope
 from gateway.web.models import GIVEN, Absent, BodyModel
@@ -49,9 +49,6 @@ CutOut = SkipJsonSchema[bytes]
 """JSON bytes of a document or archive that `gateway.admin.large_bodies` extracted; clients cannot send this type."""
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
-Slug = Annotated[str, Field(pattern=LABEL, description="A DNS label.")]
-SourceName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
-Prefix = Annotated[str, Field(pattern=PREFIX, description="The prefix of every tool name of the source.")]
 Url = Annotated[
     str,
     Field(min_length=1, max_length=MAX_URL_LENGTH, json_schema_extra={"format": "uri"}),

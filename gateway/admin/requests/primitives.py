@@ -10,11 +10,8 @@ from pydantic import AfterValidator, Field
 from gateway.domain.members.formats import GROUP, ISSUER_SCOPE, NAME
 from gateway.domain.members.values import check_lines, check_printable
 from gateway.domain.tenancy.policy import Safety
-from gateway.web.kinds.rules import RuleSent
 from gateway.web.models import BodyModel, QueryModel
 
-_MAX_RULES = 50
-_MAX_IN_RULE = 100
 _MAX_URI_LENGTH = 2048
 
 
@@ -29,7 +26,6 @@ HandlerObject = Annotated[
 Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=_MAX_URI_LENGTH), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
-Texts = Annotated[list[Text], Field(max_length=_MAX_IN_RULE)]
 CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(check_lines)]
 
@@ -110,6 +106,3 @@ class ResourceChanged(BodyModel):
     """A resource whose contents have changed."""
 
     uri: Annotated[Uri, Field(description="The URI of the resource.")]
-
-
-Rules = Annotated[list[RuleSent], Field(max_length=_MAX_RULES)]

@@ -13,8 +13,6 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.updates.source_changes import FindingKind
 from gateway.web.models import CopiedModel, Page, ResponseModel
 
-_MAX_WAITING = 50
-
 Json = Mapping[str, object]
 
 

@@ -3,7 +3,7 @@
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
-from gateway.admin.responses.selections import CredentialTested
+from gateway.admin.responses.credentials import CredentialTested
 from gateway.catalog import credentials
 from gateway.web.models import NoBody, NoQuery
 

@@ -2,7 +2,7 @@
 
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminResponse, Plain
-from gateway.admin.responses.selections import SchemaDocument, SchemaNames
+from gateway.admin.responses.json_schemas import SchemaDocument, SchemaNames
 from gateway.definitions.published.index import NAMES, schema_of
 from gateway.errors import NotFound
 from gateway.web.kinds.manifests import manifest_schema

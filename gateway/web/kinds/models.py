@@ -231,8 +231,3 @@ def _query(kind: Kind[T]) -> type[PageQuery]:
 def _filter(each: ListFilter[Any]) -> Any:
     bounds: dict[str, Any] = {"min_length": 1, "max_length": MAX_URL_LENGTH} if each.type is str else {}
     return Annotated[each.type | Absent, Field(description=each.about, **bounds)]
-
-
-def models_in(kinds: Sequence[Kind[Any]]) -> Sequence[KindModels[Any]]:
-    """The models of several kinds."""
-    return [models_of(kind) for kind in kinds]

@@ -22,8 +22,8 @@ from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 from gateway.upstream.egress.allow_list import NOTHING, AllowList, read_stored
-from gateway.upstream.httpx_transport import guarded_client
 from tests.integration.upstream.loopback import OK, Exchange, Loopback, loopback, says
+from tests.support.httpx_transport import guarded_client
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 NAMES = {

@@ -16,7 +16,7 @@ from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
 from gateway.domain.credentials import CredentialKind, CredentialLocation, StoredCredential
-from gateway.domain.identifiers import SourceId, new_profile_id
+from gateway.domain.identifiers import SourceId
 from gateway.domain.members.secret import Secret
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
@@ -36,6 +36,7 @@ from gateway.store.engine import Store
 from tests.integration.catalog.conftest import Changes
 from tests.support.catalog_options import with_options
 from tests.support.credentials import ORIGIN, make_credential, with_secrets
+from tests.support.ids import new_profile_id
 from tests.support.own_primitives import create_own
 from tests.support.primitives import static_tool, tool
 

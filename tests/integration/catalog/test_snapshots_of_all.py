@@ -16,7 +16,7 @@ from gateway.catalog.sources import imports
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.tenants import create_tenant
 from gateway.catalog.transaction import Author
-from gateway.domain.identifiers import TenantId, new_profile_id
+from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import Operator
@@ -28,6 +28,7 @@ from gateway.store.engine import Db
 from gateway.store.kinds.tenants import TENANTS
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import pets
+from tests.support.ids import new_profile_id
 from tests.support.own_primitives import create_own
 from tests.support.primitives import static_tool, template, text_prompt, text_resource
 

@@ -13,7 +13,7 @@ from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive, PythonPrimitives
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.definitions.json_schema.validator_cache import Validators
-from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id, new_tenant_id
+from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.domain.tenancy.tenants import Tenant
@@ -28,6 +28,7 @@ from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.kinds.tenants import TENANTS
 from gateway.upstream.client import UpstreamClient
+from tests.support.ids import new_tenant_id
 
 NEVER = 1e6
 

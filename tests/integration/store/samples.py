@@ -20,23 +20,14 @@ from gateway.domain.identifiers import (
     mint,
     new_account_id,
     new_approval_id,
-    new_audit_sink_id,
-    new_client_id,
     new_consent_id,
-    new_credential_id,
     new_grant_id,
     new_issuer_id,
-    new_live_source_id,
     new_operation_id,
     new_override_id,
-    new_primitive_id,
-    new_profile_id,
     new_sign_in_id,
     new_source_id,
     new_task_id,
-    new_tenant_id,
-    new_webhook_endpoint_id,
-    new_webhook_id,
 )
 from gateway.domain.live_sources import LiveKind, LivePrimitive, LiveSource, LiveStatus, RememberedPrimitive
 from gateway.domain.overrides import Override, OverrideFields
@@ -123,6 +114,17 @@ from gateway.store.live import live_primitives
 from gateway.store.notifications import deliveries
 from gateway.store.sources import proposals, refreshes, sources, versions
 from gateway.store.sources.proposals import ProposedContent
+from tests.support.ids import (
+    new_audit_sink_id,
+    new_client_id,
+    new_credential_id,
+    new_live_source_id,
+    new_primitive_id,
+    new_profile_id,
+    new_tenant_id,
+    new_webhook_endpoint_id,
+    new_webhook_id,
+)
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select, update
 
 from gateway.domain.http.requests import Credential
-from gateway.domain.identifiers import TenantId, new_primitive_id
+from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.guardrails import HookFailure
 from gateway.domain.tenancy.own_primitives import to_primitive
@@ -35,6 +35,7 @@ from tests.integration.store.samples import (
     make_tenant,
     store_everything,
 )
+from tests.support.ids import new_primitive_id
 from tests.support.servers import TestDatabase, execute
 
 OLDER_RULE = {

@@ -11,13 +11,14 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.domain.tenancy.keys import Key, KeySecret, MintedKey, Scope, digest_key, mint_key
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.authenticator import REFUSED, Authenticator
 from gateway.identity.key_digests import KeyDigests
+from tests.support.ids import new_tenant_id
 
 OPERATOR_KEY = "an operator key with spaces and more than 32 characters"
 PEPPERS = (b"new pepper", b"old pepper")

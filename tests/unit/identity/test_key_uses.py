@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.domain.identifiers import TenantId, new_tenant_id
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Key, KeyUse, digest_key, mint_key
 from gateway.errors import DatabaseUnavailable
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.key_uses import KeyUseLog
+from tests.support.ids import new_tenant_id
 from tests.unit.identity.test_authenticator import OPERATOR_KEY, PEPPERS, Keys, rotate
 
 HOUR = timedelta(hours=1)

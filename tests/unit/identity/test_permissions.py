@@ -2,11 +2,12 @@
 
 import pytest
 
-from gateway.domain.identifiers import KeyId, new_tenant_id
+from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import Forbidden, NotFound
 from gateway.identity.permissions import require
+from tests.support.ids import new_tenant_id
 
 TENANT = new_tenant_id()
 

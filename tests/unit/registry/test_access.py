@@ -9,7 +9,7 @@ import pytest
 from gateway.catalog.snapshots.access_coverage import with_access
 from gateway.catalog.snapshots.composition import Renamed, index_old_names
 from gateway.catalog.snapshots.snapshot import Snapshot
-from gateway.domain.identifiers import IssuerId, KeyId, TenantId, new_profile_id
+from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule, may_concern, roles_of
 from gateway.domain.tenancy.keys import Scope
@@ -21,6 +21,7 @@ from gateway.errors import InvalidCursor
 from gateway.identity.access_tokens import read_person
 from gateway.registry.registry import Registry
 from gateway.registry.views import SnapshotView
+from tests.support.ids import new_profile_id
 from tests.support.issuer import issuer_of
 from tests.support.registries import CURSORS, binder
 from tests.support.snapshots import custom, imported, primitive, snapshot

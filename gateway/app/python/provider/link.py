@@ -34,8 +34,6 @@ _REFUSAL_STATUSES: Final = frozenset({400, 401, 403, 404, 421})
 _SCHEMES: Final = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 MAX_BYTES: Final = 16 * 1024 * 1024
 
-Offered = Callable[[], Mapping[str, object]]
-"""Returns the definitions to register."""
 Serve = Callable[[str, Mapping[str, Any], str, CallMessages], Awaitable[Mapping[str, object]]]
 """Runs one request: its method, params and id, and the connection for messages during the call."""
 

@@ -61,7 +61,7 @@ def guarded_client(
     return httpx.AsyncClient(
         transport=GuardedTransport(upstream, tenant=tenant, limit_bytes=limit_bytes),
         trust_env=False,
-        timeout=None,  # noqa: S113  # the pool's own deadlines
+        timeout=None,  # the pool's own deadlines
         follow_redirects=follow_redirects,
         max_redirects=3,
     )

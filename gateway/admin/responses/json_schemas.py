@@ -1,4 +1,4 @@
-"""Response models of the test of a credential, and of published schemas."""
+"""Response models of published JSON Schemas."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -6,16 +6,6 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from gateway.web.models import ResponseModel
-
-_ACCOUNT_FIELDS = ("client_id", "scopes", "server", "authorization_url", "token_url", "revocation_url")
-
-
-class CredentialTested(ResponseModel):
-    """The result of a successful test: the credential's secret could be read."""
-
-    reference: Annotated[
-        str | None, Field(description="The location in the external store; null for a secret that is stored here.")
-    ]
 
 
 class SchemaNames(ResponseModel):
