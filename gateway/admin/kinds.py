@@ -64,7 +64,7 @@ class KindEndpoints(Generic[T]):
     def routes(self) -> Sequence[Route]:
         """Build the endpoints of all verbs."""
         kind, noun, models = self.collection.kind, self.noun, self.models
-        words, plural = kind.words, kind.plural_words
+        plural = kind.plural_words
         rules = rules_of(kind)
         return [
             noun.list_route(
@@ -82,9 +82,9 @@ class KindEndpoints(Generic[T]):
                 models.create,
                 NoQuery,
                 {201: models.minted},
-                **self._options(f"create_{kind.name}", f"Create a {words}: {kind.about}.", {429}),
+                **self._options(f"create_{kind.name}", f"Create {kind.one}: {kind.about}.", {429}),
             ),
-            noun.show_route(f"Show a {words}.", self.collection.get),
+            noun.show_route(f"Show {kind.one}.", self.collection.get),
             *self._changes(noun.item, "", creates=self._creates_by_put),
             *self._rotations(),
             *(self._changes(noun.path, f"_by_{kind.query_key}", creates=True) if kind.is_found_by_key else ()),
@@ -107,7 +107,7 @@ class KindEndpoints(Generic[T]):
     def _changes(self, path: str, suffix: str, *, creates: bool) -> Sequence[Route]:
         """Build PUT, PATCH, if a member can be changed, and DELETE of the object that a path or a query addresses."""
         kind, models = self.collection.kind, self.models
-        words, is_by_key = kind.words, bool(suffix)
+        is_by_key = bool(suffix)
         replaces: type[QueryModel] = ReplaceQuery if keeps(kind.of) else NoQuery
         routes: list[Route] = [
             endpoint(
@@ -119,18 +119,20 @@ class KindEndpoints(Generic[T]):
                 {200: models.shown, **({201: models.minted} if creates else {})},
                 **self._options(
                     f"replace_{kind.name}{suffix}",
-                    f"Replace a {words}{', or create it' * creates}; absent fields have their default.",
+                    f"Replace {kind.one}{', or create it' * creates}; absent fields have their default.",
                     {422, 429} if creates else {422},
                 ),
             )
         ]
         query = key_query(kind) if is_by_key else NoQuery
         if self.has_change and models.change.model_fields:
-            options = self._options(f"update_{kind.name}{suffix}", f"Change a {words}; absent fields keep their value.")
+            options = self._options(
+                f"update_{kind.name}{suffix}", f"Change {kind.one}; absent fields keep their value."
+            )
             routes.append(endpoint("PATCH", path, self.change, models.change, query, {200: models.shown}, **options))
         options = AllOptions(
             called=f"delete_{kind.name}{suffix}",
-            summary=f"Delete a {words}.",
+            summary=f"Delete {kind.one}.",
             has_tag=True,
             problems={409},
             scopes=kind.writers,
@@ -142,7 +144,7 @@ class KindEndpoints(Generic[T]):
         kind, noun = self.collection.kind, self.noun
         if not isinstance(self.collection, MintingCollection):
             return []
-        summary = f"Rotate the secret of a {kind.words}; only this response has it. {kind.rotation}"
+        summary = f"Rotate the secret of {kind.one}; only this response has it. {kind.rotation}"
         problems = frozenset[int]() if kind.has_secret is None else frozenset({409})
         options = AllOptions(
             called=f"rotate_{kind.name}", summary=summary, has_tag=True, problems=problems, scopes=kind.writers

@@ -132,6 +132,11 @@ class Kind(Generic[T]):
         return self.name.replace("_", " ")
 
     @property
+    def one(self) -> str:
+        """The name of one object for people, with its article, such as `an audit sink`."""
+        return f"{'an' if self.name[0] in 'aeio' else 'a'} {self.words}"
+
+    @property
     def plural_words(self) -> str:
         """The name of several objects for people."""
         return self.plural.replace("-", " ")
@@ -144,14 +149,29 @@ class Kind(Generic[T]):
         return self.key_sent(self.example)
 
     @property
+    def set_creates(self) -> bool:
+        """True if a replacement creates an object that does not exist: requests address objects by their key."""
+        return self.address == "name" or self.is_found_by_key
+
+    @property
     def is_named(self) -> bool:
         """True if objects have a name."""
         return self.keyed == "name"
 
     @property
+    def set_example(self) -> Mapping[str, object]:
+        """The members of the example that a replacement has: where it creates nothing, without what only a creation
+        can choose.
+        """
+        if self.set_creates:
+            return self.example
+        fixed = {one.name for one in settable(self.of) if one.setter is not None and not one.is_required}
+        return {name: value for name, value in self.example.items() if name not in fixed}
+
+    @property
     def whole_example(self) -> Mapping[str, object]:
-        """The members of the example that a replacement has: without a name that is in its path."""
-        return {name: value for name, value in self.example.items() if name != "name" or not self.is_named}
+        """The members of the body of a replacement: without a name that is in its path."""
+        return {name: value for name, value in self.set_example.items() if name != "name" or not self.is_named}
 
     @property
     def changed_example(self) -> Mapping[str, object]:

@@ -32,7 +32,7 @@ def _route(collection: PrimitiveCollection[Any]) -> Route:
         NoQuery,
         {200: PrimitiveValid},
         called=f"validate_{kind.name}",
-        summary=f"Validate a {kind.words} without storing it; a stored one of the same name is treated as replaced.",
+        summary=f"Validate {kind.one} without storing it; a stored one of the same name is treated as replaced.",
         problems=frozenset({409, 422, 429}),
         work=WorkKind.CHECK,
     )

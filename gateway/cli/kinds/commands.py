@@ -70,16 +70,15 @@ class KindCommands:
         kind = self.kind
         name = self.name or kind.name.replace("_", "-")
         plural = kind.plural_words
-        named = kind.address == "name" or kind.is_found_by_key
         owner = "" if kind.is_operators else _OF_TENANT
         group = Commands(name, help=self.about or f"List, show, create, set, change and delete {owner}{plural}.")
         self.add_list(group)
         if "show" in self.verbs:
             self._add_show(group, f"Show one {kind.words}.")
         for verb, about in (
-            ("create", f"Create a {kind.words}: {kind.about}."),
-            ("set", f"Replace a {kind.words}{', or create it' * named}; what is not given has its default."),
-            ("update", f"Change what is given of a {kind.words}; everything else stays."),
+            ("create", f"Create {kind.one}: {kind.about}."),
+            ("set", f"Replace {kind.one}{', or create it' * kind.set_creates}; what is not given has its default."),
+            ("update", f"Change what is given of {kind.one}; everything else stays."),
         ):
             if verb in self.verbs and (verb == "create" or options_of(kind, is_new=verb == "set")):
                 self._add_writing(group, verb, about)
@@ -87,7 +86,7 @@ class KindCommands:
             self._add_rotation(group)
         if self.validates:
             self._add_validate(group)
-        about = f"Delete a {kind.words}{self.loss}."
+        about = f"Delete {kind.one}{self.loss}."
         add_delete(group, kind.plural, about, loss=self.loss, naming=naming_of(kind))
         return group
 
@@ -137,7 +136,7 @@ class KindCommands:
 
     def _add_rotation(self, group: click.Group) -> None:
         kind = self.kind
-        about = f"Rotate the secret of a {kind.words} and print the new one once. {kind.rotation}"
+        about = f"Rotate the secret of {kind.one} and print the new one once. {kind.rotation}"
 
         @group.command("rotate", help=f"{about}\n\n\b\nExample:\n  gateway {self._path} rotate {kind.example_address}")
         @click.argument("name", metavar=naming_of(kind).metavar)
@@ -220,7 +219,7 @@ class KindCommands:
     def _example(self, verb: str) -> str:
         """The paragraph of the help with an example."""
         kind = self.kind
-        example = dict(kind.changed_example if verb == "update" else kind.example)
+        example = dict({"create": kind.example, "set": kind.set_example, "update": kind.changed_example}[verb])
         named = [kind.example_address]
         if kind.key_in and verb != "update":
             return f"\b\nExample:\n  gateway {self._path} {verb} {kind.plural}.yaml"

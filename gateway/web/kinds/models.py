@@ -145,7 +145,7 @@ def models_of(kind: Kind[T]) -> KindModels[T]:
         change=make_model(
             f"{kind.stem}Update",
             BodyModel,
-            f"Changes of a {kind.words}; absent fields keep their value.",
+            f"Changes of {kind.one}; absent fields keep their value.",
             {**(_renamed(kind) if kind.is_renamed else {}), **changed_fields(changeable)},
         ),
         shown=response,
