@@ -453,6 +453,12 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "tenant-page-profile": (NEVER, "test_a_person_sees_the_profiles_that_a_rule_admits"),
         "tenant-page-slug": (NEVER, "test_a_stranger_sees_the_sign_in_of_every_tenant_alike"),
     },
+    "tests/behaviour/console/test_start_page.py": {
+        "visitor-location": (
+            swap("_MCP_PATH.fullmatch(path)", "re.fullmatch('/t/(?P<slug>[^/]+)(?:/mcp)?', path)"),
+            "test_no_other_path_becomes_a_location",
+        ),
+    },
     "tests/unit/web/kinds/test_kept_members.py": {
         "replacement-keeps-rules": (NEVER, "test_a_replacement_names_what_it_would_remove"),
     },

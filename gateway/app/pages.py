@@ -39,6 +39,7 @@ from gateway.web.people.sessions import PersonSessions
 from gateway.web.people.sign_in import PENDING_PURPOSE, SignInPages
 from gateway.web.people.tenant_page import KEY_COOKIE, KEY_SESSION_PURPOSE, PeoplePage
 from gateway.web.people.tenants import TenantLookup
+from gateway.web.people.visitors import start_route
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,7 @@ def build_pages(
     return PublicPages(
         routes=(
             style_route(),
+            start_route(sign_in_pages.tenants),
             *approvals.routes,
             *sign_in_pages.routes,
             *person_approvals.routes,

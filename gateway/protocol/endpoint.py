@@ -31,6 +31,7 @@ from gateway.errors import (
     GatewayError,
     InvalidBody,
     NotFound,
+    Unauthenticated,
 )
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.refusal_trail import REQUEST, note_refusal
@@ -51,6 +52,7 @@ from gateway.telemetry.log_context import name_client
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, read_body
+from gateway.web.people.visitors import page_of
 from gateway.web.problems import status_of
 from gateway.web.protected_resources import challenge
 
@@ -224,6 +226,10 @@ class McpEndpoint:
     async def _refuse(
         self, request: McpRequest, error: GatewayError, correlation_id: str, *, request_id: str | int | None = None
     ) -> None:
+        if (location := _page_for(request, error)) is not None:
+            headers_to_page = ((b"location", location), (b"vary", b"accept"), (b"cache-control", b"no-store"))
+            await request.respond(303, headers=headers_to_page)
+            return
         code = None
         if isinstance(error, InvalidBody):
             code = PARSE_ERROR
@@ -236,6 +242,17 @@ class McpEndpoint:
             headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
         body = refusal(error, correlation_id, code=code, request_id=request_id)
         await request.respond(status_of(error), body, headers=tuple(headers))
+
+
+def _page_for(request: McpRequest, error: GatewayError) -> bytes | None:
+    """Return the path of the tenant's page for a browser without a credential; None for every MCP client."""
+    is_plain_get = request.method == "GET" and request.headers.get(b"authorization") is None
+    if not is_plain_get or not isinstance(error, Unauthenticated):
+        return None
+    if not request.prefers("text/html", to=sse_encoding.MEDIA_TYPE):  # no MCP client does
+        return None
+    location = page_of(request.path)
+    return None if location is None else location.encode()
 
 
 def _is_modern(request: McpRequest) -> bool:
