@@ -23,7 +23,7 @@ from gateway.cli.kinds.option_types import Days
 from gateway.cli.kinds.output import render_object
 from gateway.cli.kinds.single_commands import SingletonCommands
 from gateway.cli.output.printing import echo
-from gateway.cli.output.tables import clean, count, render_table
+from gateway.cli.output.tables import clean, count, render_table, whole_seconds
 from gateway.domain.audit import FILTERS, AuditKind
 from gateway.kinds.singletons import RETENTION
 
@@ -77,7 +77,7 @@ def explain_entries(context: AdminContext, of: str) -> None:
 
 def _render_explained(item: JsonObject) -> str:
     entry = to_object(item.get("entry"))
-    return f"{text_at(entry, 'at')}  {text_at(item, 'explanation')}".replace("; ", "\n    ")
+    return f"{whole_seconds(text_at(entry, 'at'))}  {text_at(item, 'explanation')}".replace("; ", "\n    ")
 
 
 @audit.command("verify")
@@ -155,7 +155,7 @@ def _stream_entries(context: AdminContext, since: str | None) -> Iterator[JsonOb
 
 def _print_entry(context: AdminContext, entry: JsonObject) -> None:
     line = " ".join(text_at(entry, name) or "-" for name in ("at", "kind", "principal", "action", "target", "outcome"))
-    echo(json.dumps(entry) if context.as_json else clean(line))
+    echo(json.dumps(entry) if context.as_json else clean(whole_seconds(line)))
 
 
 @audit.command("keys")
@@ -268,7 +268,7 @@ _STORE_MESSAGES = {
 
 
 def _render_anchor(anchor: JsonObject) -> str:
-    state, made = text_at(anchor, "state"), text_at(anchor, "at")
+    state, made = text_at(anchor, "state"), whole_seconds(text_at(anchor, "at"))
     since = f" (since {made})" if made else ""
     return f"anchor: {state}{since}: {_ANCHOR_MESSAGES.get(state, '')}"
 

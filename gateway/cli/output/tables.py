@@ -29,8 +29,12 @@ def render_pairs(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A cell for people: a time has whole seconds."""
-    return _TIME.sub(r"\1\2", clean(text))
+    return whole_seconds(clean(text))
+
+
+def whole_seconds(text: str) -> str:
+    """Cut the fractions of seconds off the times in a text for people; JSON keeps them."""
+    return _TIME.sub(r"\1\2", text)
 
 
 def clean(text: str) -> str:

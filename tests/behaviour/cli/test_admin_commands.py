@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -263,8 +264,14 @@ async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> No
 
     entries: Any = (await terminal.do("audit", "list", "--json")).value
     table = await terminal.do("audit", "list", "--limit", "1")
+    explained = await terminal.do("audit", "explain", str(entries[0]["id"]))
+    verified = await terminal.do("audit", "verify")
 
     assert len(entries) >= 2
+    assert "change" in explained.out
+    assert "(since 20" in verified.out
+    for printed in (table, explained, verified):
+        assert re.search(r":\d\d\.\d", printed.out) is None, "times for people have whole seconds"
     assert {entry["principal"] for entry in entries} == {"operator"}
     assert len(table.out.splitlines()) == 2
 

@@ -14,7 +14,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
 from gateway.cli.input.options import chosen, data_dir_option, json_option, wants_json, yes_option
 from gateway.cli.output.printing import echo, show
-from gateway.cli.output.tables import render_table
+from gateway.cli.output.tables import render_table, whole_seconds
 
 _PATH = path_of("secrets")
 _POLL_S = 0.5
@@ -110,7 +110,8 @@ def _render(found: JsonObject) -> str:
         lines += ["", "API keys that need an older secret key until they are used, rotated or revoked:", listed]
     rotation = _rotation_of(found)
     if rotation:
-        state = f"finished {text_at(rotation, 'finished_at')}" if text_at(rotation, "finished_at") else "running"
+        ended = whole_seconds(text_at(rotation, "finished_at"))
+        state = f"finished {ended}" if ended else "running"
         done = f"{text_at(rotation, 'values_done')} values of {text_at(rotation, 'tenants_done')} tenants"
         lines += ["", f"last rotation: to {text_at(rotation, 'key_name')}, {state}, {done}"]
     return "\n".join(lines)
