@@ -18,7 +18,8 @@ from typing import Any
 from benchmarks.figures import Table
 from benchmarks.openapi.child import TREE, URL, DocumentFile, Run, read_files, run_child
 from benchmarks.openapi.examples import Verdicts, judge, judge_responses, read_outputs, read_tools, reasons
-from gateway.domain.sources import Compilation, Status
+from gateway.domain.sources import Compilation
+from gateway.domain.updates.import_reports import Status
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.options import ImportOptions
 

@@ -6,8 +6,10 @@ Both refer to an operation by its identity, `METHOD path-template`, so they surv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Annotated
 
 from gateway.domain.identifiers import OverrideId, SourceId
+from gateway.domain.members.markers import About, ShownAs
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.recorded_fields import Concealed
 from gateway.domain.tools import Tool
@@ -69,12 +71,14 @@ class Alias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverrideReport:
-    """Effect of an import on one override: whether it applies, and why parts of it do not apply."""
+    """The outcome of one override in an import."""
 
-    identity: str
-    applies: bool
-    tool: str | None = None
-    reasons: tuple[str, ...] = field(default=())
+    identity: Annotated[str, ShownAs("operation"), About("The operation: method and path.")]
+    applies: Annotated[bool, About("True if the override applies.")]
+    tool: Annotated[str | None, About("The tool of the override; null if there is none.")] = None
+    reasons: Annotated[tuple[str, ...], About("The reasons that the override, or a part of it, does not apply.")] = (
+        field(default=())
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

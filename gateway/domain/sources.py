@@ -1,7 +1,5 @@
-"""Sources of imported primitives, their selection of operations, and the report on each operation."""
+"""Sources of imported primitives, and their selection of operations."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -12,26 +10,11 @@ from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.members.formats import METHOD, PREFIX
 from gateway.domain.members.markers import About, Bounds, Form, Length, Shape, StoredAs
 from gateway.domain.members.values import Url
-from gateway.domain.overrides import OverrideReport
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.recorded_fields import Concealed, Omitted
-from gateway.domain.updates.source_changes import ImportChanges, TextFinding
+from gateway.domain.updates.import_reports import ImportReport
+from gateway.domain.updates.source_changes import ImportChanges
 from gateway.domain.updates.source_versions import RefreshPolicy, RefreshStatus
-
-_BYTES_PER_TOKEN = 4
-
-
-def estimate_tokens(size: int) -> int:
-    """Estimate the tokens of this many bytes of JSON for a model; a rule of thumb, not a tokenizer."""
-    return round(size / _BYTES_PER_TOKEN)
-
-
-class Status(StrEnum):
-    """Import status of one operation of a document."""
-
-    OK = "ok"
-    DEGRADED = "degraded"
-    SKIPPED = "skipped"
 
 
 class Exposure(StrEnum):
@@ -80,143 +63,6 @@ class OperationRule:
         About("Shell patterns of paths as written in the document; `*` also matches slashes."),
     ] = ()
     tags: Annotated[tuple[_Pattern, ...], _MAX_ENTRIES, About("Tags, compared exactly.")] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationReport:
-    """Import result of one operation; `tool` is None exactly if it was skipped."""
-
-    method: str
-    path: str
-    operation_id: str | None
-    tool: str | None
-    status: Status
-    reasons: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Parts that the listed definition omits; calls are not affected."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedPrice:
-    """Size of one tool in a client's list, in bytes."""
-
-    tool: str
-    size: int
-
-    @property
-    def estimated_tokens(self) -> int:
-        """Estimated tokens of the tool for a model."""
-        return estimate_tokens(self.size)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExampleCounts:
-    """Numbers of a document's examples that fit, fit a relaxed schema, do not fit, or exceed a limit of the checks.
-
-    An example of a request that does not fit is a note; one of a response removes its output schema.
-    """
-
-    accepted: int = 0
-    relaxed: int = 0
-    refused: int = 0
-    unchecked: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialNeed:
-    """Operations that one of several combinations of security schemes suffices for."""
-
-    alternatives: tuple[tuple[str, ...], ...]
-    operations: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceNeed:
-    """A credential that a source lacks: its scheme, the operations that need it, and the ways to give one."""
-
-    scheme: str
-    operations: int
-    ways: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextShare:
-    """The share of a model's context that a list of tools uses; `share` is 1 if it uses all of it."""
-
-    tokens: int
-    share: float
-
-
-CONTEXT_TOKENS = (32_000, 128_000, 200_000, 1_000_000)
-"""Usual sizes of a model's context."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
-    """Import results of every operation of a document, and the cost for a client to list them.
-
-    `tools_list_bytes` is the length of `{"tools":[…]}` with all listed tools of this source. `listed` is the number of
-    these tools (None in reports of an older version). `dearest` contains the largest tools, largest first.
-    """
-
-    operations: tuple[OperationReport, ...]
-    warnings: tuple[str, ...]
-    tools_list_bytes: int
-    dearest: tuple[ListedPrice, ...] = ()
-    overrides: tuple[OverrideReport, ...] = ()
-    listed: int | None = None
-    examples: ExampleCounts | None = None
-    """Examples of requests; None in reports of an older version."""
-    response_examples: ExampleCounts | None = None
-    """Examples of responses; None if no output schemas are listed, and in reports of an older version."""
-    findings: tuple[TextFinding, ...] = ()
-    """Suspicious text of the document."""
-    notes: tuple[str, ...] = ()
-    """Remarks that take nothing from any tool: blemishes of the document, the size of the list, the policy."""
-    credential_needs: tuple[CredentialNeed, ...] = ()
-    """The credentials that operations need, whether they are stored or not; `needs` returns those that lack."""
-    ways: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """The ways to give a credential, by scheme."""
-
-    def needs(self, stored: Collection[str]) -> tuple[SourceNeed, ...]:
-        """Return the credentials that lack while those of the schemes `stored` are there.
-
-        Of several alternatives, the one that lacks least is returned; its ways name the others.
-        """
-        operations: Counter[str] = Counter()
-        ways: dict[str, dict[str, None]] = {}
-        for need in self.credential_needs:
-            lacking = [tuple(name for name in names if name not in stored) for names in need.alternatives]
-            if not all(lacking):
-                continue
-            first, *others = sorted(dict.fromkeys(lacking), key=len)
-            instead = [f"instead: a credential for {' and '.join(names)}" for names in others]
-            for scheme in first:
-                operations[scheme] += need.operations
-                ways.setdefault(scheme, {}).update(dict.fromkeys((*self.ways.get(scheme, ()), *instead)))
-        return tuple(
-            SourceNeed(scheme=scheme, operations=number, ways=tuple(ways[scheme]))
-            for scheme, number in operations.most_common()
-        )
-
-    @property
-    def tools_listed(self) -> int:
-        """Number of listed tools of this source."""
-        return sum(one.tool is not None for one in self.operations) if self.listed is None else self.listed
-
-    @property
-    def contexts(self) -> tuple[ContextShare, ...]:
-        """The estimated part of usual contexts that the list takes."""
-        return tuple(ContextShare(tokens=size, share=round(self.estimated_tokens / size, 4)) for size in CONTEXT_TOKENS)
-
-    @property
-    def estimated_tokens(self) -> int:
-        """Estimated tokens of the list for a model."""
-        return estimate_tokens(self.tools_list_bytes)
-
-    def count(self, status: Status) -> int:
-        """Return the number of operations with this status."""
-        return sum(operation.status is status for operation in self.operations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

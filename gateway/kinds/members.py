@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
+from inspect import getmembers
 from types import NoneType, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from gateway.domain.members.markers import About, Option, Setter, Shape, StoredAs
+from gateway.domain.members.markers import About, Option, Setter, Shape, ShownAs, StoredAs
 from gateway.domain.members.secret import Secret
 
 M = TypeVar("M")
@@ -54,6 +55,12 @@ class Member:
         """The name of the column that holds the value, if there is one."""
         stored = self.mark(StoredAs)
         return self.name if stored is None else stored.column
+
+    @property
+    def shown_name(self) -> str:
+        """The name in responses."""
+        named = self.mark(ShownAs)
+        return self.name if named is None else named.name
 
     @property
     def is_required(self) -> bool:
@@ -118,8 +125,21 @@ def status_of(declared: Any) -> type | None:
 
 @cached
 def shown(declared: Any) -> Sequence[Member]:
-    """The members of a status, or of another class, that responses have."""
-    return [each for each in members_of(declared) if each.about]
+    """The members and properties of a status, or of another class, that responses have."""
+    return [each for each in (*members_of(declared), *_properties_of(declared)) if each.about]
+
+
+def _properties_of(declared: Any) -> Iterator[Member]:
+    """The properties, as members without a default."""
+    for name, found in getmembers(declared, lambda each: isinstance(each, property)):
+        bare, marks = _split_optional(get_type_hints(found.fget, include_extras=True)["return"])
+        yield Member(name=name, hint=bare, marks=marks, default=REQUIRED)
+
+
+def stem_of(declared: Any) -> str:
+    """The first part of the names of the models of a class: its own name, unless its `stem` is another."""
+    stem: str = getattr(declared, "stem", declared.__name__)
+    return stem
 
 
 def keeps(declared: Any) -> bool:
@@ -156,8 +176,9 @@ def without_none(hint: Any) -> Any:
 
 
 def element_of(hint: Any) -> Any:
-    """The type of the elements of `tuple[X, ...]`; None for another type."""
-    return get_args(hint)[0] if get_origin(hint) is tuple else None
+    """The type of the elements of `tuple[X, ...]` or `Sequence[X]`; None for another type."""
+    is_list = get_origin(hint) is Sequence or (get_origin(hint) is tuple and get_args(hint)[-1] is Ellipsis)
+    return get_args(hint)[0] if is_list else None
 
 
 def entries_of(hint: Any) -> tuple[Any, Any] | None:

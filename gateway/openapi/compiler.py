@@ -9,8 +9,9 @@ from dataclasses import replace
 from gateway.domain.http.plans import Location
 from gateway.domain.json_access import Object, as_object, point
 from gateway.domain.json_text import decode_json
-from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
+from gateway.domain.sources import Compilation, CompiledOperation
 from gateway.domain.tools import FIELDS
+from gateway.domain.updates.import_reports import OperationReport
 from gateway.errors import BadInput, Fault
 from gateway.openapi.document.document import Document, read_document
 from gateway.openapi.document.json_access import Unusable, list_at, object_at, quote_text

@@ -7,7 +7,7 @@ from gateway.domain.json_text import decode_json
 from gateway.domain.listed.client_limits import find_count_limits, find_limits
 from gateway.domain.listed.definition import served_bytes
 from gateway.domain.listed.names import ListedNames
-from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
+from gateway.domain.updates.import_reports import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.openapi.operation.list_budget import LIST_BYTES
 from gateway.openapi.operation.operations import Operation

@@ -9,12 +9,8 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from gateway.domain.sources import (
-    Compilation,
-    CompiledOperation,
-    ImportReport,
-    OperationReport,
-)
+from gateway.domain.sources import Compilation, CompiledOperation
+from gateway.domain.updates.import_reports import ImportReport, OperationReport
 from gateway.domain.updates.source_changes import ComparedVersion, ImportChanges
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions

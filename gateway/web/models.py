@@ -95,9 +95,13 @@ class CopiedModel(ResponseModel):
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     @classmethod
-    def of(cls, copied: object) -> Self:
-        """Build the response from the attributes of an object."""
-        return cls.model_validate(copied)
+    def of(cls, copied: object, **more: object) -> Self:
+        """Build the response from the attributes of an object, and from `more` fields that it does not have."""
+        if not more:
+            return cls.model_validate(copied)
+        own = {name: field.validation_alias for name, field in cls.model_fields.items() if name not in more}
+        values = {name: getattr(copied, alias if isinstance(alias, str) else name) for name, alias in own.items()}
+        return cls.model_validate({**values, **more}, from_attributes=True)
 
 
 S = TypeVar("S", bound=ResponseModel)

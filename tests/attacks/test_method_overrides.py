@@ -8,8 +8,8 @@ import pytest
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.safety import assess
 from gateway.domain.primitives import Family
-from gateway.domain.sources import Status
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.import_reports import Status
 from gateway.errors import HandlerInvalid
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_argument_header

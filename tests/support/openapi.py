@@ -6,7 +6,8 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
-from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
+from gateway.domain.sources import Compilation, CompiledOperation
+from gateway.domain.updates.import_reports import OperationReport
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 

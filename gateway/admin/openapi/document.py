@@ -13,8 +13,7 @@ from gateway.admin.idempotency import takes_key
 from gateway.admin.openapi.examples import example_of
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.responses.models import Problem
-from gateway.admin.responses.source_versions import ProposalMade
-from gateway.admin.responses.sources import ImportTried, SourceChanged
+from gateway.admin.responses.sources import ImportTried, ProposalMade, SourceChanged
 from gateway.web.models import NoBody
 
 Json = dict[str, object]

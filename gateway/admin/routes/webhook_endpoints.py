@@ -10,20 +10,22 @@ from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import WebhookDeliveryListQuery
 from gateway.admin.responses.webhook_endpoints import (
     WebhookDeliveryListed,
-    WebhookDeliveryPage,
     WebhookDeliveryShown,
+    show_delivery,
 )
 from gateway.catalog.notifications import deliveries
+from gateway.web.kinds.annotations import page_model
 from gateway.web.models import NoBody, NoQuery
 
 _ITEM = "/tenants/{t}/webhook-endpoints/{name}"
 _DELIVERIES = f"{_ITEM}/deliveries"
+_PAGE = page_model("WebhookDeliveryPage", WebhookDeliveryListed, "One page of the deliveries of an endpoint.")
 
 
 async def test_webhook_endpoint(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Send an event of the kind `webhook_endpoint.test` to an endpoint; its delivery shows the outcome."""
     made = await deliveries.test_endpoint(call.tenant, admin.catalog, call.path["name"], by=call.by)
-    return AdminResponse(status=202, content=WebhookDeliveryShown.of(made))
+    return AdminResponse(status=202, content=show_delivery(made))
 
 
 async def list_webhook_deliveries(
@@ -34,20 +36,20 @@ async def list_webhook_deliveries(
     listing = replace(WEBHOOK_DELIVERIES, name=f"{WEBHOOK_DELIVERIES.name}/{call.path['name']}")
     shown, cursor = await read_list(admin.cursors, call.tenant, listing, call.query, read=read)
     items = [WebhookDeliveryListed.of(one) for one in shown]
-    return AdminResponse(content=WebhookDeliveryPage(items=items, next_cursor=cursor))
+    return AdminResponse(content=_PAGE(items=items, next_cursor=cursor))
 
 
 async def get_webhook_delivery(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show a delivery of an endpoint, with its payload."""
     find = partial(deliveries.get_delivery, call.tenant, admin.catalog)
-    return AdminResponse(content=WebhookDeliveryShown.of(await find(call.path["name"], call.path["id"])))
+    return AdminResponse(content=show_delivery(await find(call.path["name"], call.path["id"])))
 
 
 async def replay_webhook_delivery(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Send a delivery again under its own id, at once and for another 24 hours."""
     replay = partial(deliveries.replay_delivery, call.tenant, admin.catalog)
     again = await replay(call.path["name"], call.path["id"], by=call.by)
-    return AdminResponse(status=202, content=WebhookDeliveryShown.of(again))
+    return AdminResponse(status=202, content=show_delivery(again))
 
 
 ENDPOINTS = (
@@ -60,7 +62,7 @@ ENDPOINTS = (
         {202: WebhookDeliveryShown},
         problems={409, 429},
     ),
-    endpoint("GET", _DELIVERIES, list_webhook_deliveries, NoBody, WebhookDeliveryListQuery, {200: WebhookDeliveryPage}),
+    endpoint("GET", _DELIVERIES, list_webhook_deliveries, NoBody, WebhookDeliveryListQuery, {200: _PAGE}),
     endpoint("GET", f"{_DELIVERIES}/{{id}}", get_webhook_delivery, NoBody, NoQuery, {200: WebhookDeliveryShown}),
     endpoint(
         "POST",

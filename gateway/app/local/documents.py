@@ -14,7 +14,8 @@ from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
-from gateway.domain.sources import Compilation, Exposure, ImportReport, OperationRule
+from gateway.domain.sources import Compilation, Exposure, OperationRule
+from gateway.domain.updates.import_reports import ImportReport
 from gateway.errors import BadInput, GatewayError
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 from gateway.upstream.client import UpstreamClient

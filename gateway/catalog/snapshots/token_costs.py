@@ -19,10 +19,10 @@ from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.listed.definition import written
 from gateway.domain.listed.names import ListedNames
-from gateway.domain.sources import estimate_tokens
 from gateway.domain.tenancy.profiles import Profile, ProfileCosts, ProfileCounts
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
+from gateway.domain.updates.import_reports import estimate_tokens
 from gateway.store import operations, primitives
 from gateway.store.sources import sources
 

@@ -13,16 +13,8 @@ from gateway.domain.http.plans import Location
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.json_access import point
-from gateway.domain.sources import (
-    Compilation,
-    Exposure,
-    FilledParameter,
-    ImportReport,
-    OperationRule,
-    Source,
-    Status,
-    StoredOperation,
-)
+from gateway.domain.sources import Compilation, Exposure, FilledParameter, OperationRule, Source, StoredOperation
+from gateway.domain.updates.import_reports import ImportReport, Status
 from gateway.domain.updates.source_changes import ImportChanges
 from gateway.domain.updates.source_versions import RefreshPolicy, VersionOrigin
 from gateway.domain.updates.watches import Sighting

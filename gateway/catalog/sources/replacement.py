@@ -41,8 +41,9 @@ from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import LoadedOperation
 from gateway.domain.primitives import Family
-from gateway.domain.sources import Compilation, ImportReport, Source
+from gateway.domain.sources import Compilation, Source
 from gateway.domain.tenancy.policy import Policy
+from gateway.domain.updates.import_reports import ImportReport
 from gateway.domain.updates.source_changes import ImportChanges
 from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState, SourceProposal, VersionOrigin
 from gateway.domain.updates.watches import Sighting

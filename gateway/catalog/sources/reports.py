@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import msgspec
 
-from gateway.domain.sources import Compilation, ImportReport
+from gateway.domain.sources import Compilation
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
+from gateway.domain.updates.import_reports import ImportReport
 
 _decode = msgspec.json.Decoder(ImportReport).decode
 

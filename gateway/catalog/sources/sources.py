@@ -10,7 +10,8 @@ from gateway.catalog.sources.schedule import jobs_of
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.sources import ImportReport, Source
+from gateway.domain.sources import Source
+from gateway.domain.updates.import_reports import ImportReport
 from gateway.errors import NotFound
 from gateway.store import jobs, operations, secrets
 from gateway.store.engine import Db

@@ -128,6 +128,6 @@ def _nested(members: Sequence[Member], path: tuple[str, ...]) -> Iterator[Field]
     for one in members:
         bare: Any = without_none(one.hint)
         if is_declared(bare) and bare is not SecretReference:
-            yield from _nested(shown(bare), (*path, one.name))
+            yield from _nested(shown(bare), (*path, one.shown_name))
         else:
-            yield Field(path=(*path, one.name), member=one)
+            yield Field(path=(*path, one.shown_name), member=one)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_objects
 from gateway.cli.output.tables import clean, count, render_table, shorten, thousands
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 
 _EXAMPLE_RESULTS = ("accepted", "relaxed", "refused", "unchecked")
 _MAX_EXAMPLES = 3

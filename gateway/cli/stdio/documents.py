@@ -29,8 +29,9 @@ from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import Credential
-from gateway.domain.sources import Exposure, OperationRule, Status
+from gateway.domain.sources import Exposure, OperationRule
 from gateway.domain.tenancy.policy import Decision, Policy
+from gateway.domain.updates.import_reports import Status
 from gateway.errors import GatewayError
 from gateway.openapi.options import PLAIN, DocumentForm
 from gateway.protocol.stdio.streams import ClaimedStreams, StdioStreams

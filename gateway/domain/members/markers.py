@@ -1,7 +1,7 @@
 """Markers of the members of objects that a tenant configures.
 
-A member with `About` is part of the outside form of its object. The engines derive columns, models, options and
-reference pages from the markers; `gateway.kinds.members` reads them.
+A member with `About` is part of the outside form of its object, and so is a property whose result has it. The engines
+derive columns, models, options and reference pages from the markers; `gateway.kinds.members` reads them.
 """
 
 from collections.abc import Callable, Mapping
@@ -99,6 +99,13 @@ class StoredAs:
     """The column of a member, if it has another name."""
 
     column: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAs:
+    """The name of a member in responses, if it has another."""
+
+    name: str
 
 
 COMPUTED = StoredAs("")

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
+from gateway.domain.members.markers import About, ShownAs
 from gateway.domain.tenancy.policy import Safety
 
 
@@ -60,43 +62,46 @@ class FindingKind(StrEnum):
     """Represents further findings, which are not listed."""
 
 
+_FORMER = About("The former value; null if there was none.")
+_NEW = About("The new value; null if there is none.")
+_IsAdditive = Annotated[
+    bool, About("True if tools are only added or widened, and no known tool has new or suspicious text.")
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One difference; `pointer` leads into the tool, its `request`, or the output of the query tools.
+    """One difference; invisible characters in its excerpts are escaped."""
 
-    `old` and `new` are excerpts with invisible characters escaped; None for an absent value.
-    """
-
-    kind: DifferenceKind
-    impact: Impact
-    pointer: str
-    old: str | None = None
-    new: str | None = None
+    kind: Annotated[DifferenceKind, About("The kind of the difference.")]
+    impact: Annotated[Impact, About("`breaking`, `widening`, or `text` that agents read.")]
+    pointer: Annotated[str, About("JSON Pointer into the tool, its `request`, or the output of the query tools.")]
+    old: Annotated[str | None, _FORMER] = None
+    new: Annotated[str | None, _NEW] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensitiveChange:
-    """The same sensitive difference of several tools: `tools` is their number, `named` the first of them."""
+    """A sensitive difference that several tools share."""
 
-    kind: DifferenceKind
-    old: str | None
-    new: str | None
-    tools: int
-    named: tuple[str, ...]
+    kind: Annotated[DifferenceKind, About("`host`, `credentials` or `safety`.")]
+    old: Annotated[str | None, _FORMER]
+    new: Annotated[str | None, _NEW]
+    tools: Annotated[int, About("The number of tools with this difference.")]
+    named: Annotated[tuple[str, ...], About("The names of the first of these tools.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFinding:
-    """A suspicious text: of the tool `tool` if it is known, at a pointer into the tool or into the document.
+    """A suspicious text for review by a person; it can be harmless."""
 
-    `pattern` is the name of a pattern; `excerpt` has invisible characters escaped.
-    """
-
-    kind: FindingKind
-    pointer: str
-    excerpt: str
-    tool: str | None = None
-    pattern: str = ""
+    kind: Annotated[FindingKind, About("The kind of the finding.")]
+    pointer: Annotated[
+        str, About("JSON Pointer into the tool, into the output of the query tools, or (#/…) into the document.")
+    ]
+    excerpt: Annotated[str, About("The text around the match, with invisible characters escaped.")]
+    tool: Annotated[str | None, About("The tool that contains the text; null if no tool contains it.")] = None
+    pattern: Annotated[str, About("The pattern that was found; empty if the kind has none.")] = ""
 
 
 def look_alike(tool: str, other: str) -> TextFinding:
@@ -106,43 +111,49 @@ def look_alike(tool: str, other: str) -> TextFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationChange:
-    """Effect of an import on one operation.
+    """The change of one operation by a new import."""
 
-    `was` is the tool's former name, if it changes. `moved` is the former or new identity of an operation with the same
-    operationId.
-    """
-
+    stem: ClassVar[str] = "Change"
     identity: str
-    tool: str
-    impacts: tuple[Impact, ...] = ()
-    """The impacts of all its differences, the most harmful first."""
-    was: str | None = None
-    moved: str | None = None
-    differences: tuple[Difference, ...] = ()
-    left_out: int = 0
-    """Number of further differences."""
-    recent_calls: int | None = None
-    """Calls of a removed tool in the last seven days."""
+    tool: Annotated[str, About("The name of the tool; for a removed tool, its former name.")]
+    impacts: Annotated[tuple[Impact, ...], About("The impacts of the differences, the most harmful first.")] = ()
+    was: Annotated[str | None, About("The former name of a renamed tool.")] = None
+    moved: Annotated[str | None, About("The former or new method and path of the same operationId.")] = None
+    differences: Annotated[tuple[Difference, ...], About("The most harmful differences, at most 20.")] = ()
+    left_out: Annotated[int, ShownAs("differences_left_out"), About("The number of further differences.")] = 0
+    recent_calls: Annotated[
+        int | None, About("Calls of a removed tool in the last seven days; null for other changes.")
+    ] = None
+
+    @property
+    def method(self) -> Annotated[str, About("The HTTP method.")]:
+        """The first part of the identity."""
+        return self.identity.partition(" ")[0]
+
+    @property
+    def path(self) -> Annotated[str, About("The path, as written in the document.")]:
+        """The second part of the identity."""
+        return self.identity.partition(" ")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportChanges:
-    """Differences between the tools of an import and of the previous version; operations are compared by identity.
+    """The differences from the tools of the previous version, by method and path; the most harmful come first."""
 
-    `changed` contains tools with the same name whose listing, request or safety differs. In each list, the most harmful
-    changes come first.
-    """
-
-    sensitive: tuple[SensitiveChange, ...] = ()
-    added: tuple[OperationChange, ...] = ()
-    removed: tuple[OperationChange, ...] = ()
-    renamed: tuple[OperationChange, ...] = ()
-    changed: tuple[OperationChange, ...] = ()
-    document: tuple[Difference, ...] = ()
-    """Differences in the output of the query tools, beyond the tools."""
-    document_left_out: int = 0
-    findings: tuple[TextFinding, ...] = ()
-    """Suspicious text that is new in this version."""
+    stem: ClassVar[str] = "Changes"
+    sensitive: Annotated[tuple[SensitiveChange, ...], About("Changed hosts, credentials and safety levels.")] = ()
+    added: Annotated[tuple[OperationChange, ...], About("Operations with a new tool.")] = ()
+    removed: Annotated[tuple[OperationChange, ...], About("Operations whose tool is removed.")] = ()
+    renamed: Annotated[tuple[OperationChange, ...], About("Operations whose tool is renamed.")] = ()
+    changed: Annotated[
+        tuple[OperationChange, ...],
+        About("Tools of the same name with another definition, request or safety level."),
+    ] = ()
+    document: Annotated[
+        tuple[Difference, ...], About("Differences in the output of the query tools, at most 200.")
+    ] = ()
+    document_left_out: Annotated[int, About("The number of further differences.")] = 0
+    findings: Annotated[tuple[TextFinding, ...], About("Suspicious text that the previous version does not have.")] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -150,7 +161,7 @@ class ImportChanges:
         return not (self.added or self.removed or self.renamed or self.changed or self.document)
 
     @property
-    def is_additive(self) -> bool:
+    def is_additive(self) -> _IsAdditive:
         """True if tools are only new, or wider without new text; no sensitive difference, text change or finding.
 
         New text in a wider tool counts as `Impact.TEXT` of that tool.

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
 from gateway.domain.identifiers import SourceId
+from gateway.domain.members.markers import About, ShownAs
 from gateway.domain.updates.source_changes import ImportChanges
 from gateway.domain.updates.watches import Sighting
 
@@ -56,41 +58,61 @@ class RefreshStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceVersion:
-    """One stored version of a source's document; `stored_bytes` is its size in the database.
+    """A stored version of a source's document. An older release did not store the origin, the tools and the digest."""
 
-    `digest`, `tools` and `origin` are None in versions of an older release. `restored` is the number of the version
-    that a rollback restored.
-    """
-
-    number: int
-    created_at: datetime
-    stored_bytes: int
-    is_active: bool
+    stem: ClassVar[str] = "Version"
+    number: Annotated[int, ShownAs("version"), About("The version number; it is never reused.")]
+    created_at: Annotated[datetime, About("The time of creation.")]
+    stored_bytes: Annotated[int, About("The compressed size of the document in the database, in bytes.")]
+    is_active: Annotated[bool, About("True for the active version, whose tools clients receive.")]
     digest: bytes | None = field(default=None, repr=False)
-    tools: int | None = None
-    origin: VersionOrigin | None = None
-    restored: int | None = None
+    tools: Annotated[int | None, About("The number of tools in this version; null if unknown.")] = None
+    origin: Annotated[VersionOrigin | None, About("`import`, `proposal` or `rollback`; null if unknown.")] = None
+    restored: Annotated[int | None, About("For a rollback, the version that it restored; otherwise null.")] = None
+
+    @property
+    def digest_text(
+        self,
+    ) -> Annotated[str | None, ShownAs("digest"), About("SHA-256 of the document, in hexadecimal. Null if unknown.")]:
+        """The digest in hexadecimal digits."""
+        return None if self.digest is None else self.digest.hex()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProposal:
-    """A version of a source that waits for a decision; at most one for each source.
+    """A new version of a source's document that is not activated or refused yet."""
 
-    `replaces` is the active version that it was compared with; it can be activated only while that version is active.
-    `obstacle` is the reason why a rule did not activate it.
-    """
-
+    stem: ClassVar[str] = "Proposal"
     source: SourceId
-    number: int
-    replaces: int
-    origin: ProposalOrigin
+    number: Annotated[
+        int,
+        ShownAs("version"),
+        About("The version number to activate; each proposal has a number of its own."),
+    ]
+    replaces: Annotated[int, About("The active version that `changes` was computed against.")]
+    """The proposal can be activated only while that version is active."""
+    origin: Annotated[
+        ProposalOrigin,
+        About("`url`: found by a refresh from the source's URL; `upload`: sent through the API."),
+    ]
     digest: bytes = field(repr=False)
-    created_by: str
-    created_at: datetime
-    obstacle: str | None = None
-    changes: ImportChanges = field(default_factory=ImportChanges)
-    tools: int = 0
-    warnings: tuple[str, ...] = ()
+    created_by: Annotated[
+        str, About("The principal that created the proposal; `gateway` for a refresh by the gateway.")
+    ]
+    created_at: Annotated[datetime, About("The time at which the proposal was created.")]
+    obstacle: Annotated[
+        str | None, About("The reason why activation would fail without changes; null if none is known.")
+    ] = None
+    changes: Annotated[ImportChanges, About("The differences from the active version.")] = field(
+        default_factory=ImportChanges
+    )
+    tools: Annotated[int, About("The number of tools in the proposed version.")] = 0
+    warnings: Annotated[tuple[str, ...], About("Warnings about the document as a whole.")] = ()
+
+    @property
+    def digest_text(self) -> Annotated[str, ShownAs("digest"), About("SHA-256 of the document, in hexadecimal.")]:
+        """The digest in hexadecimal digits."""
+        return self.digest.hex()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from gateway.domain.calls.approvals import Approval
 from gateway.domain.identifiers import DeliveryId, TenantId, WebhookEndpointId
@@ -101,25 +101,23 @@ class OutboundWebhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundDelivery:
-    """One event for one endpoint; `id` is its `webhook-id`, `payload` the exact bytes of its body.
+    """A delivery in a list, without its payload."""
 
-    `due_at` is the time of the next attempt while the delivery is pending, and of its deletion afterwards. A pending
-    delivery fails at `expires_at`.
-    """
-
-    id: DeliveryId
+    stem: ClassVar[str] = "WebhookDelivery"
+    id: Annotated[DeliveryId, About("The id, which is the `webhook-id` of all attempts.")]
     endpoint: WebhookEndpointId
-    kind: str
+    kind: Annotated[str, About("The kind of the event.")]
     payload: bytes = field(repr=False)
-    state: DeliveryState
-    due_at: datetime
-    expires_at: datetime
-    created_at: datetime
-    attempts: int = 0
-    status: int | None = None
-    error: str | None = None
-    attempted_at: datetime | None = None
-    ended_at: datetime | None = None
+    """The exact bytes of the body."""
+    state: Annotated[DeliveryState, About("The state: waiting, delivered or failed.")]
+    due_at: Annotated[datetime, About("The time of the next attempt; for an ended delivery, the time of its deletion.")]
+    expires_at: Annotated[datetime, About("The time after which no attempt is made.")]
+    created_at: Annotated[datetime, About("The time of creation.")]
+    attempts: Annotated[int, About("The number of attempts since creation or the last replay.")] = 0
+    status: Annotated[int | None, About("The HTTP status of the last attempt; null without a response.")] = None
+    error: Annotated[str | None, About("The reason why the last attempt failed; null if it succeeded.")] = None
+    attempted_at: Annotated[datetime | None, About("The time of the last attempt.")] = None
+    ended_at: Annotated[datetime | None, About("The time at which the delivery succeeded or finally failed.")] = None
 
 
 def describe_approval(approval: Approval, *, url: str) -> Mapping[str, object]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.json_access import Object
-from gateway.domain.sources import CredentialNeed
+from gateway.domain.updates.import_reports import CredentialNeed
 from gateway.openapi.document.json_access import NOTHING, clean_text, object_at, text_at
 
 _KEY = "one key for all callers: --credential {name}=KEY"

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.domain.json_access import as_list, as_object, point
-from gateway.domain.sources import ExampleCounts
+from gateway.domain.updates.import_reports import ExampleCounts
 from gateway.openapi.document.json_access import clean_text
 from gateway.openapi.operation.example_positions import ExamplePositions
 from gateway.openapi.operation.schema_assembly import Argument

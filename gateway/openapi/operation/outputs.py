@@ -11,7 +11,7 @@ import orjson
 from msgspec.structs import replace
 
 from gateway.domain.json_access import Object, as_object
-from gateway.domain.sources import ExampleCounts
+from gateway.domain.updates.import_reports import ExampleCounts
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.example_checks import ExampleChecks

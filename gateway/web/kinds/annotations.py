@@ -23,9 +23,10 @@ from gateway.kinds.members import (
     settable,
     shown,
     split,
+    stem_of,
     without_none,
 )
-from gateway.web.models import GIVEN, Absent, BodyModel, CopiedModel
+from gateway.web.models import GIVEN, Absent, BodyModel, CopiedModel, Page, ResponseModel
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -57,7 +58,12 @@ def changed_fields(members: Sequence[Member]) -> Fields:
 
 def shown_fields(members: Sequence[Member]) -> Fields:
     """The fields of a response."""
-    return {one.name: (_described(_shown_type_of(one), one), ...) for one in members}
+    return {one.shown_name: (_described(_shown_type_of(one), one, read_as=_other_name(one)), ...) for one in members}
+
+
+def _other_name(one: Member) -> str | None:
+    """The name of the attribute of a member that responses show under another name."""
+    return None if one.shown_name == one.name else one.name
 
 
 def _shown_type_of(one: Member) -> Any:
@@ -127,9 +133,9 @@ def changed_model(of: Any) -> type[BodyModel]:
 
 
 @cached
-def shown_model(of: Any) -> type[CopiedModel]:
-    """The model of an object within a response."""
-    return make_model(f"{of.__name__}Shown", CopiedModel, of.__doc__ or "", shown_fields(shown(of)))
+def shown_model(of: Any, ending: str = "Shown") -> type[CopiedModel]:
+    """The model of an object within a response; `ending` is the last part of its name."""
+    return make_model(f"{stem_of(of)}{ending}", CopiedModel, of.__doc__ or "", shown_fields(shown(of)))
 
 
 def merged(current: Any, sent: object, hint: Any, pointer: str = "") -> Any:
@@ -188,6 +194,12 @@ def make_model(name: str, of: type[M] | tuple[type[M], ...], about: str, fields:
     return made
 
 
+def page_model(name: str, of: type[ResponseModel], about: str) -> type[Page[Any]]:
+    """The model of one page of a list of these responses."""
+    page: Any = Page
+    return make_model(name, page[of], about, {})
+
+
 def _default(one: Member) -> Any:
     if one.default is REQUIRED:
         return ...
@@ -204,8 +216,8 @@ def _default(one: Member) -> Any:
     return one.default
 
 
-def _described(hint: Any, one: Member) -> Any:
-    return Annotated[hint, Field(description=one.about, repr=not one.is_secret)]
+def _described(hint: Any, one: Member, *, read_as: str | None = None) -> Any:
+    return Annotated[hint, Field(description=one.about, repr=not one.is_secret, validation_alias=read_as)]
 
 
 def _of(generic: Any, element: Any) -> Any:

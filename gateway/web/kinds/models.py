@@ -16,6 +16,7 @@ from gateway.web.kinds.annotations import (
     changed_fields,
     make_model,
     merged,
+    page_model,
     sent_fields,
     shown_fields,
     shown_model,
@@ -213,8 +214,7 @@ def key_query(kind: Kind[Any], *, is_replacement: bool = False) -> type[QueryMod
 
 
 def _page(kind: Kind[T], response: type[ResponseModel]) -> type[Page[Any]]:
-    page: Any = Page
-    return make_model(f"{kind.stem}Page", page[response], f"One page of a tenant's {kind.plural_words}.", {})
+    return page_model(f"{kind.stem}Page", response, f"One page of a tenant's {kind.plural_words}.")
 
 
 def _query(kind: Kind[T]) -> type[PageQuery]:

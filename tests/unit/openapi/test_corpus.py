@@ -12,7 +12,7 @@ import pytest
 from benchmarks.openapi.examples import judge, judge_responses, read_outputs, read_tools
 from gateway.domain.listed.definition import listed_definition
 from gateway.domain.listed.output_schema import loose_output_schema
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.operation.list_budget import LIST_BYTES, TOOL_BYTES

@@ -7,7 +7,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from gateway.errors import DocumentTooLarge, InvalidDocument
 from gateway.openapi import compiler
 from gateway.openapi.document.document import read_document

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.definitions.json_schema.validator import DeferredCheck, compile_input, compile_output
-from gateway.domain.sources import CompiledOperation, Status
+from gateway.domain.sources import CompiledOperation
+from gateway.domain.updates.import_reports import Status
 from gateway.errors import ArgumentsInvalid, InvalidDocument, NotYetSupported
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions

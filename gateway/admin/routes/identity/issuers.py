@@ -23,16 +23,15 @@ from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, IssuerSt
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.identity import ISSUER
 from gateway.kinds.members import settable
-from gateway.web.kinds.annotations import make_model, merged
+from gateway.web.kinds.annotations import make_model, merged, page_model
 from gateway.web.kinds.models import models_of
 from gateway.web.kinds.references import read_reference
-from gateway.web.models import BodyModel, NoBody, NoQuery, Page
+from gateway.web.models import BodyModel, NoBody, NoQuery
 
 _CONDITIONS = frozenset({"group", "scope", "subject"})
 _OWN = models_of(ISSUER)
 _SHOWN = make_model("IssuerShown", _OWN.shown, f"{ISSUER.about[:1].upper()}{ISSUER.about[1:]}.", CLIENTS_SHOWN)
-_GENERIC: Any = Page
-_PAGE: type[Page[Any]] = make_model("IssuerPage", _GENERIC[_SHOWN], "One page of a tenant's issuers.", {})
+_PAGE = page_model("IssuerPage", _SHOWN, "One page of a tenant's issuers.")
 _MODELS = replace(
     _OWN,
     create=make_model("IssuerCreate", _OWN.create, "A new issuer.", CLIENTS),

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 from gateway.admin.endpoint import AdminResponse
 from gateway.admin.requests.sources import Credentials, DocumentOptions, LoginObject, ReferenceObject, SecretObject
-from gateway.admin.responses.source_changes import ChangesShown
-from gateway.admin.responses.sources import ImportTried, ReportShown, SourceImported, show_imported
+from gateway.admin.responses.sources import ChangesShown, ImportTried, ReportShown, SourceImported, show_imported
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources.replacement import Imported
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
@@ -53,7 +52,7 @@ async def show_import(tenant: TenantId, imported: Imported, name: str) -> AdminR
 
 def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
     changes = None if imported.changes is None else ChangesShown.of(imported.changes)
-    report = ReportShown.of(imported.report, imported.schemes)
+    report = ReportShown.of(imported.report, needs=imported.report.needs(imported.schemes))
     if imported.source is None:
         return ImportTried(name=name, report=report, changes=changes)
     return show_imported(imported.source, report, changes)

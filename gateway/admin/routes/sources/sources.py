@@ -58,7 +58,7 @@ async def create_source(admin: AdminDependencies, call: AdminRequest[SourceCreat
 async def get_report(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Show the import report of the active document, with every operation."""
     source, report = await sources.read_report(call.tenant, admin.catalog, call.path["name"])
-    return AdminResponse(content=ReportShown.of(report, source.schemes), tag=tag_of(source))
+    return AdminResponse(content=ReportShown.of(report, needs=report.needs(source.schemes)), tag=tag_of(source))
 
 
 async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceReplace, ReplaceQuery]) -> AdminResponse:

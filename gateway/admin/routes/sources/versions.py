@@ -7,14 +7,14 @@ from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, 
 from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.sources import ProposalSent, SourceRefresh, VersionActivate
-from gateway.admin.responses.source_versions import (
+from gateway.admin.responses.sources import (
     ProposalMade,
     ProposalShown,
+    SourceChanged,
     SourceRefreshed,
     VersionPage,
     VersionShown,
 )
-from gateway.admin.responses.sources import SourceChanged
 from gateway.admin.routes.sources.documents import credentials_of, document_of, show_import
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import proposals, refreshes, versions
@@ -114,7 +114,7 @@ async def _proposal_response(
 
 
 async def _build_proposal(tenant: TenantId, name: str, proposal: SourceProposal) -> ProposalShown:
-    return await run_in_thread(CATALOG_CHANGES, tenant, ProposalShown.of, name, proposal)
+    return await run_in_thread(CATALOG_CHANGES, tenant, partial(ProposalShown.of, proposal, name=name))
 
 
 def _parse_number(text: str) -> int:

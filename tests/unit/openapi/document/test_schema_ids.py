@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from tests.support.openapi import (
     accepts,
     body_of,

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from gateway.domain.http.plans import BodyKind, FieldPlan, Location, SchemeKind, Style
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import compile_it, definition_of, fate, input_of, only
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan, Style
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from tests.support.openapi import body_of, fate, input_of, only, operation, with_body
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}

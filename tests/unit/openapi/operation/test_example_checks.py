@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sources import ExampleCounts, Status
+from gateway.domain.updates.import_reports import ExampleCounts, Status
 from gateway.errors import InvalidDocument
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.operation.example_checks import MAX_EXAMPLES

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan, RequestPlan, Style
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import body_of, compile_it, definition_of, fate, input_of, only, operation
 

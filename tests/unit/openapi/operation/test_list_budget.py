@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from gateway.domain.listed.definition import served_bytes
-from gateway.domain.sources import Compilation, Status
+from gateway.domain.sources import Compilation
 from gateway.domain.tools import FULL_INPUT_META, digest_input
+from gateway.domain.updates.import_reports import Status
 from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, SHORTENED, TOOL_BYTES
 from gateway.openapi.operation.schema_assembly import compiles
 from gateway.openapi.operation.tool_definition import MAX_BRIEF_LENGTH

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sources import ExampleCounts
+from gateway.domain.updates.import_reports import ExampleCounts
 from tests.support.openapi import compile_it, definition_of, document, operation
 
 PET: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}

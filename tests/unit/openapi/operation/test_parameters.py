@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.http.plans import Location, ParameterPlan, Style
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from tests.support.openapi import compile_it, definition_of, document, fate, input_of, only, operation, with_parameter
 
 TEXT = {"type": "string"}

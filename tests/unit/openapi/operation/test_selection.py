@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from gateway.domain.listed.definition import served_bytes
-from gateway.domain.sources import Compilation, OperationReport, OperationRule, Status
+from gateway.domain.sources import Compilation, OperationRule
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.import_reports import OperationReport, Status
 from gateway.openapi.query.outline import Outline, decode_outline
 from gateway.openapi.query.tools import DEFINITIONS
 from tests.support.openapi import compile_it, definition_of, document, fate, only, operation

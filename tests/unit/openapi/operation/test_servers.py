@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from gateway.errors import BadInput
 from tests.support.openapi import SERVER, compile_it, document, fate, only, operation
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.domain.sources import Status
+from gateway.domain.updates.import_reports import Status
 from tests.support.openapi import accepts, body_of, compile_it, document, fate, input_of, with_body
 
 
