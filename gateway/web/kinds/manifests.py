@@ -27,7 +27,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def manifest_model(kind: Declared) -> type[BodyModel]:
     """The model of a wanted object: its members, with the name, if the kind has one."""
     if isinstance(kind, Singleton):
-        return singleton_models_of(kind).whole
+        return singleton_models_of(kind).wanted
     name = Annotated[str, Field(pattern=kind.form, description=kind.name_about)]
     named: dict[str, tuple[Any, Any]] = {kind.keyed: (name, ...)} if kind.shows_key else {}
     about = f"A complete {kind.words}; absent fields have their default."

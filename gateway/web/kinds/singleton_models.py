@@ -19,6 +19,8 @@ class SingletonModels(Generic[S]):
     """The models of one singleton, and the object that they describe."""
 
     kind: Singleton[S]
+    wanted: type[BodyModel]
+    """The body of a manifest: that of a PUT, without the members that only responses have."""
     whole: type[WholeBody]
     change: type[BodyModel]
     shown: type[ResponseModel]
@@ -64,14 +66,12 @@ def singleton_models_of(kind: Singleton[S]) -> SingletonModels[S]:
     if kind.status is not None and shown(kind.status):
         state = "State that the gateway sets; requests ignore it."
         fields[STATUS] = (Annotated[shown_model(kind.status), Field(description=state)], ...)
+    whole = {**sent_fields(members), **changed_fields([one for one in members if Shape.SETTING in one.marks])}
+    is_whole = f"{about}; absent fields have their default."
     return SingletonModels(
         kind=kind,
-        whole=make_model(
-            f"{kind.stem}Replace",
-            WholeBody,
-            f"{about}; absent fields have their default.",
-            {**sent_fields(members), **changed_fields([one for one in members if Shape.SETTING in one.marks])},
-        ),
+        wanted=make_model(f"{kind.stem}Manifest", BodyModel, is_whole, whole),
+        whole=make_model(f"{kind.stem}Replace", WholeBody, is_whole, whole),
         change=make_model(
             f"{kind.stem}Update", BodyModel, f"{about}; absent fields keep their value.", changed_fields(members)
         ),
