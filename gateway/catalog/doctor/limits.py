@@ -1,7 +1,14 @@
 """Limits of the doctor: the time of each check, and what a finding names."""
 
+from datetime import timedelta
+
 TIMEOUT_S = 15.0
 """Seconds of one check; after them the finding is that its part does not respond."""
+RECENT = timedelta(days=7)
+"""Time whose audit entries are read."""
+LARGE_RESULT_BYTES = 200_000
+"""Bytes of a result with 25,000 tokens of four bytes each, the limit of Claude Code; JSON is sent twice, as text and as
+structured content."""
 MAX_NAMED = 5
 """Objects that one finding names: a line that a person reads."""
 MAX_TENANTS = 100

@@ -65,6 +65,7 @@ CURSOR_NAME_LENGTH = 60
 CLAUDE_CODE_NAME_LENGTH = 64
 OPENAI_DESCRIPTION_LENGTH = 1024
 CLAUDE_CODE_DESCRIPTION_LENGTH = 2048
+CLAUDE_CODE_RESULT_TOKENS = 25_000
 TOOL_COUNTS: Sequence[tuple[int, tuple[str, ...], str]] = (
     (512, (GEMINI,), "refuses"),
     (128, (OPENAI, VS_CODE, COPILOT), "refuse"),
@@ -299,10 +300,10 @@ LIMITS: Sequence[ClientLimit] = (
     ),
     _limit(
         CLAUDE_CODE,
-        limit="a result has at most 25,000 tokens",
+        limit=f"a result has at most {CLAUDE_CODE_RESULT_TOKENS:,} tokens",
         effect="refuses the result",
         source="dbt-labs/dbt-mcp#178",
-        met_by="profiles with `summary_threshold`, or `_fields`",
+        met_by="profiles with `summary_threshold`, or `_fields`; `doctor` names the tools",
     ),
     _limit(
         OLDER_GEMINI,

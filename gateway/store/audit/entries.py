@@ -9,7 +9,20 @@ from typing import TypedDict, Unpack
 
 import orjson
 import structlog
-from sqlalchemy import BigInteger, ColumnElement, RowMapping, and_, case, cast, extract, func, select, text, tuple_
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    RowMapping,
+    Subquery,
+    and_,
+    case,
+    cast,
+    extract,
+    func,
+    select,
+    text,
+    tuple_,
+)
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
@@ -118,18 +131,30 @@ async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since
 
     Ids sort by time, so the primary key finds the entries. The bound keeps the query fast for tenants with many calls.
     """
+    latest = _latest(tenant, since)
+    is_call = (latest.c.kind == AuditKind.CALL.value, latest.c.target.in_(tools))
+    rows = await db.execute(select(latest.c.target, func.count()).where(*is_call).group_by(latest.c.target))
+    return {str(tool): int(count) for tool, count in rows}
+
+
+async def find_large_results(tenant: TenantId, db: Db, *, least: int, since: datetime) -> Mapping[str, int]:
+    """Size of the largest result of each tool with one of at least `least` bytes, in the entries of `count_calls`."""
+    latest = _latest(tenant, since)
+    is_large = (latest.c.kind == AuditKind.CALL.value, latest.c.action == "call", latest.c.result_bytes >= least)
+    largest = func.max(latest.c.result_bytes)
+    rows = await db.execute(select(latest.c.target, largest).where(*is_large).group_by(latest.c.target))
+    return {str(tool): int(size) for tool, size in rows}
+
+
+def _latest(tenant: TenantId, since: datetime) -> Subquery:
     columns = audit_entries.c
-    oldest = _first_id(since)
-    latest = (
-        select(columns.target, columns.kind)
-        .where(columns.tenant_id == tenant, columns.id >= oldest)
+    return (
+        select(columns.target, columns.kind, columns.action, columns.result_bytes)
+        .where(columns.tenant_id == tenant, columns.id >= _first_id(since))
         .order_by(columns.id.desc())
         .limit(_MAX_COUNTED)
         .subquery()
     )
-    is_call = (latest.c.kind == AuditKind.CALL.value, latest.c.target.in_(tools))
-    rows = await db.execute(select(latest.c.target, func.count()).where(*is_call).group_by(latest.c.target))
-    return {str(tool): int(count) for tool, count in rows}
 
 
 def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:

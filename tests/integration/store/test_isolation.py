@@ -306,6 +306,7 @@ _CALLS: Mapping[str, _Call] = {
     "entries.last_change": lambda t, db, v: entries.last_change(t, db, "tool"),
     "entries.page": lambda t, db, v: entries.page(t, db, after=None, limit=100),
     "entries.count_calls": lambda t, db, v: entries.count_calls(t, db, [f"{_VICTIM} target"], since=NOW),
+    "entries.find_large_results": lambda t, db, v: entries.find_large_results(t, db, least=0, since=NOW),
     "entries.links": lambda t, db, v: entries.links(t, db, after=None, limit=100),
     "entries.matching": lambda t, db, v: entries.matching(t, db, AuditFilter(), after="", limit=100),
     "entries.chain": lambda t, db, v: entries.chain(t, db, "catalog", after=0, limit=100),

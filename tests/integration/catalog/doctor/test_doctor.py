@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 import redis
+from msgspec import structs
 
 from gateway.catalog import tenants
 from gateway.catalog.doctor import policy_checks
@@ -18,6 +19,7 @@ from gateway.catalog.doctor.environment_checks import Installation
 from gateway.catalog.live.attachments import record_failure
 from gateway.catalog.sources import imports
 from gateway.catalog.sources.drafts import SourceDraft
+from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.credentials import CredentialKind, CredentialStatus, StoredCredential
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.http.requests import Credential
@@ -28,6 +30,7 @@ from gateway.domain.tenancy.configured_secret import as_configured
 from gateway.domain.tenancy.own_primitives import KEYS
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
+from gateway.store.audit.writer import AuditWriter
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.identity import issuers
@@ -334,6 +337,30 @@ async def test_lists_that_clients_refuse_are_named(changes: Changes, sound: Inst
     assert "OpenAI API refuses a request with a description of more than 1,024 characters: acme" in found.detail
     assert "Cursor leaves out tools" in found.detail
     assert "tool show" in found.mend
+
+
+async def test_results_that_clients_refuse_are_named(
+    changes: Changes, sound: Installation, database: TestDatabase
+) -> None:
+    """Ours: a result of more than 25,000 tokens reaches no model of Claude Code; its tool is named (CLN-1)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    made = CallRecord(
+        tenant=tenant, kind=AuditKind.CALL, principal="k", subject="s", tool="", outcome="ok", correlation_id="c"
+    )
+    sizes = {"list_pets": (533_120, 300_000), "report": (200_000,), "small": (199_999, 0)}
+    async with AuditWriter(database.app_url, chain_key=catalog.chain_key) as writer:
+        for tool, each in sizes.items():
+            for size in each:
+                await writer.write(structs.replace(made, tool=tool, result_bytes=size))
+        await writer.write(structs.replace(made, tool="doc://x", action="read", result_bytes=300_000))
+
+    found = (await _examine(sound))["clients"]
+
+    text = (
+        "results of more than 25,000 tokens (in the last 7 days: list_pets 533,120 bytes, report 200,000 bytes): acme"
+    )
+    assert (found.status, found.detail) == (Verdict.WARNING, f"Claude Code refuses {text}")
+    assert "`summary_threshold`" in found.mend
 
 
 async def test_sign_in_needs_a_url_of_the_gateway(changes: Changes, sound: Installation) -> None:
