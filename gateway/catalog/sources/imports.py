@@ -30,15 +30,15 @@ from gateway.catalog.sources.replacement import (
     check_import,
     has_same_options,
     is_other_schedule,
-    replace_schedule,
     replace_version,
     store_refresh_state,
     store_version,
     try_version,
+    write_schedule,
 )
 from gateway.catalog.sources.schedule import check_schedule
 from gateway.catalog.sources.sources import find_source, read_report
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
@@ -66,24 +66,44 @@ async def import_source(tenant: TenantId, catalog: CatalogContext, draft: Source
         LimitExceeded: the tools exceed the tenant's limit of primitives, or no worker is free in time.
         UpstreamError, InvalidDocument, BadInput, Unavailable: as for `read_content` and `compile_source`.
     """
-    check_schedule(catalog, interval_s=draft.refresh_interval_s, url=draft.url)
-    check_timeout(catalog, draft.timeout_s)
-    check_parameters(draft)
-    content = await read_content(tenant, catalog, draft)
-    prepared = await _compile(tenant, catalog, draft, content, source=new_source_id())
+    check_options(catalog, draft, None, url=draft.url)
+    prepared = await prepare_new(tenant, catalog, draft, await read_content(tenant, catalog, draft))
     if draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
             await _refuse_source_name(tenant, db, draft.name)
             report = await check_import(tenant, catalog, db, prepared, own=None)
         return Imported(source=None, report=report, schemes=schemes_of(draft))
-    entry = CatalogChange(action="source.create", target=draft.name, detail=detail_of(prepared))
-    async with change(tenant, catalog, entry, by=by) as db:
-        await _refuse_source_name(tenant, db, draft.name)
-        report = await check_import(tenant, catalog, db, prepared, own=None)
-        entry.after = source = compose_source(tenant, prepared)
+    async with open_changes(tenant, catalog, by=by) as opened:
+        return await write_new(opened, prepared)
+
+
+async def prepare_new(
+    tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, content: Content
+) -> PreparedImport:
+    """Compile a document for a new source.
+
+    Raises:
+        InvalidDocument, BadInput, LimitExceeded, Unavailable: as for `compile_source`.
+        InvalidBody: a credential is for a scheme that the document does not declare.
+    """
+    return await _compile(tenant, catalog, draft, content, source=new_source_id())
+
+
+async def write_new(opened: OpenChanges, ready: PreparedImport) -> Imported:
+    """Create a source with its tools in open changes.
+
+    Raises:
+        NameTaken, LimitExceeded, ReferenceMissing: as for `check_import` and `store_version`.
+    """
+    tenant, catalog, name = opened.tenant, opened.catalog, ready.draft.name
+    entry = CatalogChange(action="source.create", target=name, detail=detail_of(ready))
+    async with opened.one(entry) as db:
+        await _refuse_source_name(tenant, db, name)
+        report = await check_import(tenant, catalog, db, ready, own=None)
+        entry.after = source = compose_source(tenant, ready)
         await sources.insert(source, db)
-        await store_version(tenant, catalog, prepared, source, report, db=db)
-        state = RefreshState(url=source.url, seen=content.seen or Sighting(), last_number=source.active_version)
+        await store_version(tenant, catalog, ready, source, report, db=db)
+        state = RefreshState(url=source.url, seen=ready.content.seen or Sighting(), last_number=source.active_version)
         await store_refresh_state(tenant, catalog, source, db, state, before=None)
     return Imported(source=source, report=report, schemes=source.schemes)
 
@@ -116,19 +136,14 @@ async def update_source(
     if current.url is None:
         draft = replace(draft, keeps_url=True)
     is_sent = draft.document is not None or draft.url is not None
-    if draft.refresh_interval_s != current.refresh_interval_s:
-        url = draft.url if is_sent or not draft.keeps_url else current.url
-        check_schedule(catalog, interval_s=draft.refresh_interval_s, url=url)
-    if draft.parameters != current.parameters:
-        check_parameters(draft)
-    if draft.timeout_s != current.timeout_s:
-        check_timeout(catalog, draft.timeout_s)
+    check_options(catalog, draft, current, url=draft.url if is_sent or not draft.keeps_url else current.url)
     keeps_url = draft.url == current.url if is_sent else draft.keeps_url
     is_same = draft.is_whole and keeps_url and not draft.dry_run and has_same_options(current, draft)
     if is_same and not is_sent:
         return await _unchanged(tenant, catalog, current)
     if is_other_schedule(current, draft):
-        return await replace_schedule(tenant, catalog, draft, current, by=by)
+        async with open_changes(tenant, catalog, by=by) as opened:
+            return await write_schedule(opened, draft, current)
     content = Content(document=stored or b"", url=current.url if draft.keeps_url else None)
     if is_sent:
         content = await read_content(tenant, catalog, draft)
@@ -140,6 +155,20 @@ async def update_source(
         return replace(await try_version(tenant, catalog, prepared, current), source=current)
     entry = CatalogChange(action="source.update", target=current.name, detail=detail_of(prepared))
     return await replace_version(tenant, catalog, prepared, Replacement(seen=current, entry=entry, by=by))
+
+
+def check_options(catalog: CatalogContext, draft: SourceDraft, current: Source | None, *, url: str | None) -> None:
+    """Refuse options of a source with this URL; those that an existing source has are not checked again.
+
+    Raises:
+        InvalidBody: the schedule, the time limit or a parameter is invalid.
+    """
+    if current is None or draft.refresh_interval_s != current.refresh_interval_s:
+        check_schedule(catalog, interval_s=draft.refresh_interval_s, url=url)
+    if current is None or draft.parameters != current.parameters:
+        check_parameters(draft)
+    if current is None or draft.timeout_s != current.timeout_s:
+        check_timeout(catalog, draft.timeout_s)
 
 
 async def _is_active(tenant: TenantId, catalog: CatalogContext, current: Source, content: Content) -> bool:

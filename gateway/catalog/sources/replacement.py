@@ -13,6 +13,7 @@ from functools import partial
 
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.ceilings import policy_in_force
+from gateway.catalog.kinds.hand_changes import note_hand_change
 from gateway.catalog.primitives.constraints import check_capacity, code_of
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
 from gateway.catalog.sources.diff import (
@@ -35,7 +36,7 @@ from gateway.catalog.sources.override_merge import names_of_overrides, reapply, 
 from gateway.catalog.sources.reports import decode_report, encode_report, report_with_policy
 from gateway.catalog.sources.schedule import schedule_pruning, schedule_refresh
 from gateway.catalog.sources.sources import find_source
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
@@ -49,6 +50,7 @@ from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState,
 from gateway.domain.updates.watches import Sighting
 from gateway.errors import Conflict, Fault, ReferenceMissing
 from gateway.kinds.members import settable, values_of
+from gateway.kinds.sources import SOURCE
 from gateway.store import operations, secrets
 from gateway.store.engine import Db
 from gateway.store.kinds.credentials import CREDENTIALS
@@ -116,11 +118,18 @@ async def replace_version(
         InvalidBody: calls would go to new origins, and the draft has no credentials.
         NameTaken, LimitExceeded, ReferenceMissing: as for `check_import` and `store_version`.
     """
-    async with change(tenant, catalog, replacement.entry, by=replacement.by) as db:
+    async with open_changes(tenant, catalog, by=replacement.by) as opened:
+        return await write_version(opened, ready, replacement)
+
+
+async def write_version(opened: OpenChanges, ready: PreparedImport, replacement: Replacement) -> Imported:
+    """Make the import the active version of its source in open changes; see `replace_version`."""
+    tenant, catalog, entry = opened.tenant, opened.catalog, replacement.entry
+    async with opened.one(entry) as db:
         current = await find_unchanged(tenant, db, replacement.seen)
         state, pending_proposal = await _check_proposal(tenant, db, current, ready)
         number = ready.proposal or max(current.active_version, state.last_number) + 1
-        replacement.entry.detail |= {"version": number, "replaces": current.active_version}
+        entry.detail |= {"version": number, "replaces": current.active_version}
         before = await operations.of_source(tenant, db, current.id)
         tools = [one.tool for one in before]
         ready = await reapply(tenant, db, ready)
@@ -133,7 +142,7 @@ async def replace_version(
         if not ready.draft.allow_removals:
             refuse_removals(changes.removed)
         source = succeed_source(current, ready, number)
-        replacement.entry.before, replacement.entry.after = current, source
+        entry.before, entry.after = current, source
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
         await store_version(tenant, catalog, ready, source, report, db=db)
@@ -142,9 +151,11 @@ async def replace_version(
         settle = replacement.settle or partial(store_refresh_state, tenant, catalog, source, before=current)
         await settle(db, _next_refresh_state(state, pending_proposal, ready, source))
         await _prune_later(tenant, catalog, db, source)
+        if ready.origin is VersionOrigin.IMPORT or current.url is None:  # a source with a URL has versions of its own
+            await note_hand_change(opened, entry, SOURCE.name, source.id)
         source = await find_source(tenant, db, source.id)
     if redefined := names_of_redefined(before, ready.operations):  # guard: approval-superseded-at-once
-        await supersede_approvals(tenant, catalog, redefined, before=source.updated_at)
+        opened.later.append(partial(supersede_approvals, tenant, catalog, redefined, before=source.updated_at))
     return Imported(source=source, report=report, changes=changes, schemes=source.schemes)
 
 
@@ -163,16 +174,15 @@ def has_same_options(current: Source, draft: SourceDraft) -> bool:
     return draft.credentials is None and values_of(draft, options) == values_of(current, options)
 
 
-async def replace_schedule(
-    tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, seen: Source, *, by: Author
-) -> Imported:
-    """Change the schedule and the rule of a source's refreshes; version and proposal do not change.
+async def write_schedule(opened: OpenChanges, draft: SourceDraft, seen: Source) -> Imported:
+    """Change the schedule and the rule of a source's refreshes in open changes; version and proposal do not change.
 
     Raises:
         NotFound, Conflict: the source was removed or changed since it was seen; nothing was stored.
     """
+    tenant, catalog = opened.tenant, opened.catalog
     entry = CatalogChange(action="source.update", target=seen.name)
-    async with change(tenant, catalog, entry, by=by) as db:
+    async with opened.one(entry) as db:
         current = await find_unchanged(tenant, db, seen)
         source = replace(
             current,
@@ -185,6 +195,7 @@ async def replace_schedule(
         state = await refreshes.get(tenant, db, source.id)
         await store_refresh_state(tenant, catalog, source, db, state, before=current)
         report = await versions.report(tenant, db, source.id, source.active_version)
+        await note_hand_change(opened, entry, SOURCE.name, source.id)
         source = await find_source(tenant, db, source.id)
     read = decode_report(report) if report is not None else ImportReport(operations=(), warnings=(), tools_list_bytes=0)
     return Imported(source=source, report=read, changes=ImportChanges(), schemes=source.schemes)

@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.kinds.hand_changes import note_hand_change
 from gateway.catalog.sources.reports import decode_report
 from gateway.catalog.sources.schedule import jobs_of
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.sources import Source
 from gateway.domain.updates.import_reports import ImportReport
 from gateway.errors import NotFound
+from gateway.kinds.sources import SOURCE
 from gateway.store import jobs, operations, secrets
 from gateway.store.engine import Db
+from gateway.store.kinds import ownership
 from gateway.store.sources import sources, versions
 
 
@@ -59,11 +63,18 @@ async def remove_source(
         NotFound: the tenant has no such source.
         PreconditionFailed: the current version matches no expected tag.
     """
-    entry = CatalogChange(action="source.delete", target=name)
-    async with change(tenant, catalog, entry, by=by) as db:
-        source = await find_source(tenant, db, name)
+    async with open_changes(tenant, catalog, by=by) as opened:
+        await opened.lock()
+        source = await find_source(tenant, opened.db, name)
         check_version(source, expected)
-        entry.target, entry.detail, entry.before = source.name, {"id": source.id}, source
+        await write_removal(opened, source)
+
+
+async def write_removal(opened: OpenChanges, source: Source) -> None:
+    """Remove a source in open changes; see `remove_source`."""
+    tenant = opened.tenant
+    entry = CatalogChange(action="source.delete", target=source.name, detail={"id": source.id}, before=source)
+    async with opened.one(entry) as db:
         tools = list((await operations.names_of(tenant, db, source.id)).values())
         removed_at = datetime.now(UTC)
         await operations.remove_all(tenant, db, source.id)
@@ -71,7 +82,9 @@ async def remove_source(
         await sources.remove(tenant, db, source.id)
         for job in jobs_of(source.id):
             await jobs.remove(tenant, db, job)
-    await supersede_approvals(tenant, catalog, tools, before=removed_at)
+        await note_hand_change(opened, entry, SOURCE.name, source.id)
+        await ownership.remove(tenant, db, SOURCE.name, source.id)
+    opened.later.append(partial(supersede_approvals, tenant, opened.catalog, tools, before=removed_at))
 
 
 async def find_source(tenant: TenantId, db: Db, name: str) -> Source:
