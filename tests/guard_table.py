@@ -38,6 +38,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "plan-bytes": (NEVER, "test_a_plan_is_bounded"),
         "plan-expiry": (NEVER, "test_a_plan_is_checked_like_a_manifest"),
     },
+    "tests/integration/catalog/sources/test_uploads.py": {
+        "upload-digest": (NEVER, "test_a_document_is_found_by_its_digest_until_it_expires"),
+        "uploads-bounded": (NEVER, "test_the_oldest_uploads_above_the_limit_are_deleted"),
+    },
     "tests/unit/cli/manifests/test_manifest.py": {
         "manifest-duplicates": (NEVER, "test_an_object_has_one_manifest"),
     },

@@ -14,6 +14,7 @@ TITLES = {
     "CFG-2": "a plan names the versions of its objects, holds no secret, and is refused when they have moved",
     "CFG-3": "a set owns what it applied; it takes over and removes nothing else, and changes by hand are reported",
     "CFG-4": "manifests and plans refer to secrets of the machine; generated ones are shown once, in no log",
+    "CFG-6": "sources are applied with their documents, which are uploaded by digest or fetched before the transaction",
     "CLI-1": "the command line: exit codes, one-line errors, --json, whole lists",
     "CLN-2": "arguments with exactly one reading are read; ambiguous ones are refused with path and reason",
     "CON-1": "a connection's registry is built on connect and released on disconnect",

@@ -10,7 +10,7 @@ from gateway.catalog import audit_retention, audit_sinks, idempotency
 from gateway.catalog.calls import approvals, mcp_tasks
 from gateway.catalog.identity import sign_ins
 from gateway.catalog.notifications import deliveries
-from gateway.catalog.sources import schedule, versions
+from gateway.catalog.sources import schedule, uploads, versions
 from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates import watches
 from gateway.jobs.audit_delivery import AuditDelivery
@@ -51,6 +51,7 @@ def build_jobs(
         sign_ins.KIND: partial(sign_ins.clean_up, catalog),
         schedule.REFRESH_KIND: SourceRefresher(catalog=catalog, metrics=metrics).perform,
         schedule.PRUNE_KIND: partial(versions.prune_due, catalog),
+        uploads.EXPIRY_KIND: partial(uploads.expire_due, catalog),
         audit_retention.KIND: partial(audit_retention.cut_due, catalog),
     }
     scheduler = JobScheduler(infrastructure.store, kinds)

@@ -34,6 +34,8 @@ SINK = {"kind": "https", "target": URL, "enabled": False}
 CLIENT: dict[str, Any] = {"name": "Reports", "redirect_uris": [BACK]}
 ISSUER: dict[str, Any] = {"url": f"{URL}/new", "rules": [{}], "enabled": False}
 SECRET = {"place": "bearer", "value": "planted", "origins": [URL]}
+UPLOAD = ("PUT", "/tenants/{t}/documents/{digest}")
+"""A document is named by its own bytes, so that there is none of another tenant to replace."""
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants"): {"slug": "third"},
     ("PUT", "/tenants/{t}"): {"slug": "a", "name": "Taken over"},
@@ -50,6 +52,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
     ("PUT", "/tenants/{t}/sources/{name}/document"): pets(URL),
     ("POST", "/tenants/{t}/sources/{name}/proposal"): PROPOSED,
+    UPLOAD: pets(URL),
     ("PATCH", "/tenants/{t}/sources/{name}"): {"base_url": "https://evil.example"},
     ("PUT", "/tenants/{t}/ceilings"): {"burst": 1},
     ("PATCH", "/tenants/{t}/ceilings"): {"burst": 2},
@@ -101,7 +104,7 @@ NAMED_BY_URI = [
     ("POST", "/tenants/{t}/resources/updated"),
     ("POST", "/tenants/{t}/resources/try"),
 ]
-ABOUT_ONE = [*((method, path) for method, path in ROUTES if path.count("{") == 2), *NAMED_BY_URI]
+ABOUT_ONE = [*(route for route in ROUTES if route[1].count("{") == 2 and route != UPLOAD), *NAMED_BY_URI]
 OF_TENANT = [(method, path) for method, path in ROUTES if "{t}" in path]
 
 
@@ -168,6 +171,7 @@ class Two:
         asked = path.format(
             t=slug,
             id="1" if "/versions/" in path else known,
+            digest=self.ids.get(("documents", target), "0" * 64),
             name=f"{owner}_{called}" if noun in NOUNS else f"{owner}_live" if noun == "live-sources" else owner,
         )
         by_uri = route in NAMED_BY_URI and not path.endswith("/updated")
@@ -252,11 +256,14 @@ async def _furnished(gateway: RunningGateway, owners: Mapping[str, str]) -> Two:
         tenants[slug] = (await gateway.admin.get(f"/tenants/{slug}")).json()["id"]
         made = await gateway.admin.post(f"/tenants/{slug}/keys", json={"name": "k", "scopes": ["mcp"]})
         ids["keys", slug] = made.json()["id"]
-        await gateway.import_document(slug, pets(URL), name=source, prefix=source)
+        document = {**pets(URL), "x-owner": source}  # the digest of each is another one
+        await gateway.import_document(slug, document, name=source, prefix=source)
         proposed = await gateway.admin.post(f"/tenants/{slug}/sources/{source}/proposal", json=PROPOSED)
         assert proposed.status_code == 200, proposed.text
         tool = f"/tenants/{slug}/tools/{source}_get_pet"
         overridden = await gateway.admin.patch(tool, json={"name": f"{source}_chosen"})
+        [version] = (await gateway.admin.get(f"/tenants/{slug}/sources/{source}/versions")).json()["items"]
+        ids["documents", slug] = version["digest"]
         ids["sources", slug] = overridden.json()["status"]["override"]["id"]
         await add(gateway, slug, "profiles", {"name": source})
         await add(gateway, slug, "credentials", {"name": source, **SECRET})

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import httpx
 import msgspec
+import orjson
 
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
@@ -42,6 +43,11 @@ def manifests_of_all() -> Sequence[Manifest]:
 def profile(name: str, **more: object) -> Manifest:
     """The manifest of a profile."""
     return {"kind": "profile", "name": name, "members": more}
+
+
+def text_of(document: Mapping[str, object]) -> bytes:
+    """The bytes of an OpenAPI document, as an upload sends them."""
+    return orjson.dumps(document)
 
 
 async def tenant_for_manifests(gateway: RunningGateway, slug: str = "acme") -> None:

@@ -79,6 +79,7 @@ _TAGS: Mapping[str, str] = {
     "consents": "Permissions of people for clients to receive tokens.",
     "accounts": "Accounts that users have connected at upstreams.",
     "credentials": "Secrets for declared handlers, live sources and watches; they can be written, but never read.",
+    "documents": "Documents that manifests of sources name by their digest.",
     "doctor": "Checks of the installation.",
     "egress": "Private upstreams that the operator permits for one tenant.",
     "secrets": "The secret keys of the installation, and the re-encryption under the current one.",
@@ -108,6 +109,7 @@ _PARAMETERS: Mapping[str, str] = {
     "t": "The tenant's slug or id.",
     "name": "The name or id of the object.",
     "id": "The id of the object.",
+    "digest": "The SHA-256 of the document, in hexadecimal.",
 }
 
 

@@ -38,7 +38,7 @@ from gateway.admin.routes.identity import (
     people,
     secret_keys,
 )
-from gateway.admin.routes.sources import sources, versions
+from gateway.admin.routes.sources import sources, uploads, versions
 from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog.kinds.index import COLLECTIONS, OPERATORS_COLLECTIONS
 from gateway.catalog.kinds.primitives import TOOLS
@@ -56,6 +56,7 @@ ENDPOINTS: Sequence[Route] = (
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
     *versions.ENDPOINTS,
+    *uploads.ENDPOINTS,
     *live_sources.ENDPOINTS,
     *primitives.ENDPOINTS,
     *try_calls.ENDPOINTS,

@@ -42,3 +42,14 @@ source_refreshes = Table(
     Column("leased_until", _timestamp),
     Column("is_wanted", Boolean, nullable=False),
 )
+
+uploaded_documents = Table(
+    "uploaded_documents",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("digest", LargeBinary, primary_key=True),
+    Column("document", LargeBinary, nullable=False),
+    Column("is_archive", Boolean, nullable=False),
+    Column("expires_at", _timestamp, nullable=False),
+)
+"""Migration 0056 defines it."""

@@ -1,5 +1,7 @@
 """A walk through every route of the admin API, each answer held against the OpenAPI document it serves."""
 
+import hashlib
+
 import orjson
 import pytest
 
@@ -15,8 +17,12 @@ from tests.support.upstream import RecordingUpstream
 
 URL = "https://pets.example"
 
-_LINES = {("GET", "/tenants/{t}/audit/export"), ("GET", "/tenants/{t}/audit/tail")}
-"""Routes that answer with JSON Lines; their own tests read them."""
+_LINES = {
+    ("GET", "/tenants/{t}/audit/export"),
+    ("GET", "/tenants/{t}/audit/tail"),
+    ("GET", "/tenants/{t}/documents/{digest}"),
+}
+"""Routes that answer with JSON Lines or bytes; their own tests read them."""
 
 
 @pytest.fixture
@@ -183,8 +189,18 @@ async def _walk_sources(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("PUT", f"{sources}/pets/document", 422, json={})
     await walk.ask("PUT", f"{sources}/none/document", 404, json=secured(URL))
     await _walk_versions(walk, f"{sources}/zoo", upstream)
+    await _walk_documents(walk, orjson.dumps(pets(URL)))
     await walk.ask("DELETE", f"{sources}/zoo", 204)
     await walk.ask("GET", f"{sources}/zoo/report", 404)
+
+
+async def _walk_documents(walk: Walk, document: bytes) -> None:
+    path, headers = "/tenants/acme/documents", {"content-type": "application/json"}
+    digest = hashlib.sha256(document).hexdigest()
+    await walk.ask("PUT", f"{path}/{digest}", 200, content=document, headers=headers)
+    await walk.ask("PUT", f"{path}/{digest}", 400, content=b"{}", headers=headers)
+    await walk.ask("PUT", f"{path}/{digest.upper()}", 404, content=document, headers=headers)
+    await walk.ask("PUT", f"{path}/{digest}", 415, content=document, headers={"content-type": "text/html"})
 
 
 async def _walk_versions(walk: Walk, source: str, upstream: RecordingUpstream) -> None:

@@ -1,5 +1,6 @@
 """Rows to store: one tenant with something of everything, every text of it marked with the tenant's name."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -112,7 +113,8 @@ from gateway.store.kinds.watches import WATCHES
 from gateway.store.kinds.webhooks import ENDPOINTS, WEBHOOKS
 from gateway.store.live import live_primitives
 from gateway.store.notifications import deliveries
-from gateway.store.sources import proposals, refreshes, sources, versions
+from gateway.store.sources import documents, proposals, refreshes, sources, versions
+from gateway.store.sources.documents import UploadedDocument
 from gateway.store.sources.proposals import ProposedContent
 from tests.support.ids import (
     new_audit_sink_id,
@@ -622,8 +624,20 @@ async def _store_versions(tenant: TenantId, db: Db, source: SourceId, name: str)
     proposal = make_proposal(source, name)
     proposed = ProposedContent(document=f"{name} proposed".encode(), compilation=b"\x00\xff")
     await proposals.insert(tenant, db, proposal, proposed)
+    await documents.save(tenant, db, make_upload(name))
     await refreshes.save(tenant, db, source, RefreshState(url=f"https://{name}.example", last_number=2))
     return proposal
+
+
+def make_upload(name: str) -> UploadedDocument:
+    """An uploaded document of a tenant."""
+    content = f"{name} uploaded".encode()
+    return UploadedDocument(
+        digest=hashlib.sha256(content).digest(),
+        document=content,
+        is_archive=False,
+        expires_at=datetime(2100, 1, 1, tzinfo=UTC),
+    )
 
 
 def make_access(slug: str) -> AccessRules:

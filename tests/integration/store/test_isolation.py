@@ -93,7 +93,7 @@ from gateway.store.secret_keys import registry, rotation_state, sealed_values
 from gateway.store.secret_keys.sealed_values import SEALED_TABLES
 from gateway.store.secret_keys.tables import metadata as operators_metadata
 from gateway.store.secrets import TenantKey
-from gateway.store.sources import proposals, refreshes, sources, versions
+from gateway.store.sources import documents, proposals, refreshes, sources, versions
 from gateway.store.sources.proposals import ProposedContent
 from gateway.store.tables import metadata
 from gateway.store.tables import secrets as secrets_table
@@ -108,6 +108,7 @@ from tests.integration.store.samples import (
     make_override,
     make_provider_tokens,
     make_signature,
+    make_upload,
     store_everything,
 )
 from tests.support.servers import TestDatabase, TestServers
@@ -136,6 +137,7 @@ _MODULES = (
     secrets,
     sources,
     proposals,
+    documents,
     refreshes,
     versions,
     tenants,
@@ -461,6 +463,15 @@ _CALLS: Mapping[str, _Call] = {
     "versions.report": lambda t, db, v: versions.report(t, db, v.source.id, 1),
     "versions.document": lambda t, db, v: versions.document(t, db, v.source.id, 1),
     "versions.outline": lambda t, db, v: versions.outline(t, db, v.source.id, 1),
+    "documents.save": lambda t, db, v: documents.save(t, db, make_upload(_VICTIM)),
+    "documents.get": lambda t, db, v: documents.get(t, db, make_upload(_VICTIM).digest),
+    "documents.of_version": lambda t, db, v: documents.of_version(t, db, make_upload(_VICTIM).digest),
+    "documents.exists": lambda t, db, v: documents.exists(t, db, make_upload(_VICTIM).digest),
+    "documents.extend": lambda t, db, v: documents.extend(t, db, make_upload(_VICTIM).digest, NOW),
+    "documents.sizes": lambda t, db, v: documents.sizes(t, db),
+    "documents.next_expiry": lambda t, db, v: documents.next_expiry(t, db),
+    "documents.remove": lambda t, db, v: documents.remove(t, db, [make_upload(_VICTIM).digest]),
+    "documents.remove_expired": lambda t, db, v: documents.remove_expired(t, db, _LATER),
     "sources.queried": lambda t, db, v: sources.queried(t, db),
     "tenants.lock": lambda t, db, v: tenants.lock(v.tenant.id, db),
     "tenants.advance": lambda t, db, v: tenants.advance(v.tenant.id, db),
