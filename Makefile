@@ -26,7 +26,7 @@ $(STAMP): requirements-dev.txt pyproject.toml
 	@if test -x $(BIN)/python && ! $(BIN)/python -c '$(IS_NEW)' 2>/dev/null; then rm -rf $(VENV); fi
 	@test -x $(BIN)/python || $(PYTHON) -c '$(IS_NEW)' || { echo "$(PYTHON) is not Python 3.11 or newer; make PYTHON=…" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) …"
+	@echo "installing the gateway and the tools of its developers into $(VENV): about 950 MB, a minute …"
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r requirements-dev.txt
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q gateway

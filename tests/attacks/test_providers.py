@@ -107,6 +107,10 @@ async def _alive(provider: Provider) -> bool:
     [
         ([_frame(Opcode.BINARY, b"{}")], 1003),
         ([_frame(Opcode.TEXT, b"\xff\xfe")], 1007),
+        ([_frame(Opcode.TEXT, b'{"a":"\xc3', fin=False), _frame(Opcode.CONT, b'("}')], 1007),
+        ([_frame(Opcode.TEXT, b'{"a":"\xed\xa0\x80"}')], 1007),  # a surrogate
+        ([_frame(Opcode.TEXT, b'{"a":"\xc3')], 1007),  # ends within a character
+        ([_frame(Opcode.CLOSE, b"\x03\xe8\xff\xfe")], 1007),
         ([b"\xc1" + _frame(Opcode.TEXT, b"{}")[1:]], 1002),  # compressed
         ([_frame(Opcode.TEXT, b"{}")], 4400),
         ([_frame(Opcode.CONT, b"{}")], 1002),
