@@ -318,6 +318,7 @@ async def test_there_is_an_end_to_connections(monkeypatch: pytest.MonkeyPatch) -
     "raw",
     [
         b"GET\r\n\r\n",
+        b"BREW /t/acme/mcp HTTP/1.1\r\nhost: x\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
         b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",

@@ -84,5 +84,6 @@ login_option = click.option(
     "logins",
     multiple=True,
     metavar="SCHEME=USER:PASSWORD",
-    help="The user name and password for a security scheme SCHEME of the document with HTTP Basic; repeatable.",
+    help="The user name and password for a security scheme SCHEME with HTTP Basic, or the client id and secret for one"
+    " with client credentials; repeatable.",
 )

@@ -109,7 +109,7 @@ async def test_a_call_is_confirmed_without_a_session_and_only_once(upstream: Rec
 
 
 async def test_a_client_that_cannot_ask_its_user_is_refused(upstream: RecordingUpstream) -> None:
-    """Ours: without elicitation, a call that needs a confirmation is not made (SAF-2)."""
+    """Ours: without elicitation, a call that needs a confirmation is not made; the refusal names the remedy (SAF-2)."""
     policy = Policy(moderate=Decision.CONFIRM, dangerous=Decision.DENY)
     async with documents_client(pets_document(upstream), upstream=upstream, policy=policy) as client:
         await client.shake_hands()
@@ -117,6 +117,8 @@ async def test_a_client_that_cannot_ask_its_user_is_refused(upstream: RecordingU
         denied = await client.call("delete_pet", {"id": 7})
 
     assert silent["isError"] is True
+    assert "--moderate allow" in silent["content"][0]["text"]
+    assert "admin" not in silent["content"][0]["text"], "there is none"
     assert denied["isError"] is True
     assert upstream.seen == []
 
