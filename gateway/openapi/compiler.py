@@ -17,6 +17,7 @@ from gateway.openapi.document.document import Document, read_document
 from gateway.openapi.document.json_access import Unusable, list_at, object_at, quote_text
 from gateway.openapi.document.references import References
 from gateway.openapi.document.swagger2 import convert
+from gateway.openapi.limits import MAX_LIST_BYTES
 from gateway.openapi.operation.bodies import Bodies, Body
 from gateway.openapi.operation.credential_needs import CredentialNeeds
 from gateway.openapi.operation.descriptions import ReturnLines, describe_tool, title_of
@@ -50,9 +51,6 @@ from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.patterns import Patterns
 from gateway.openapi.schema.translation import SchemaDialect
 from gateway.openapi.warnings import Warnings
-
-MAX_LIST_BYTES = 64 * 1024**2
-"""Limit on the total bytes of one document's tool definitions. Once it is reached, further operations are skipped."""
 
 _RESPELLED = "characters of its operationId that the name of a tool may not have are replaced"
 _NO_OPERATION = "the document declares no operation under `paths`; the source has no tools"

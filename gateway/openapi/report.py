@@ -9,11 +9,11 @@ from gateway.domain.listed.definition import served_bytes
 from gateway.domain.listed.names import ListedNames
 from gateway.domain.updates.import_reports import ImportReport, ListedPrice, OperationReport, Status, estimate_tokens
 from gateway.domain.updates.source_changes import TextFinding
-from gateway.openapi.operation.list_budget import LIST_BYTES
+from gateway.openapi.limits import MAX_REASONS
+from gateway.openapi.operation.limits import LIST_BYTES
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.query.tools import DEFINITIONS
 
-_MAX_REASONS = 20
 _DEAREST = 10
 _CONTEXT = 128_000
 
@@ -21,9 +21,9 @@ _CONTEXT = 128_000
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
     """Report on one operation: skipped without a tool, degraded with reasons, else OK. Lists at most 20 reasons."""
     unique = list(dict.fromkeys(reasons))
-    further = len(unique) - _MAX_REASONS
+    further = len(unique) - MAX_REASONS
     status = Status.SKIPPED if tool is None else Status.DEGRADED if unique else Status.OK
-    shown = [*unique[:_MAX_REASONS], f"{further} further reasons"] if further > 0 else unique
+    shown = [*unique[:MAX_REASONS], f"{further} further reasons"] if further > 0 else unique
     return OperationReport(
         method=operation.method,
         path=operation.path,

@@ -1,6 +1,6 @@
 """Remarks of the compiler on a document: warnings about lost parts, and notes on blemishes without a loss."""
 
-_MAX_TEXTS = 500
+from gateway.openapi.limits import MAX_WARNINGS
 
 
 class Warnings:
@@ -17,14 +17,14 @@ class Warnings:
         text = f"{where}: {what}" if where else what
         if text in self._texts:
             return
-        if len(self._texts) < _MAX_TEXTS:
+        if len(self._texts) < MAX_WARNINGS:
             self._texts[text] = None
         else:
             self._omitted += 1
 
     def note(self, where: str, what: str) -> None:
         """Add a note: a part of the document that is read differently than it is written, without a loss."""
-        if what not in self._notes and len(self._notes) >= _MAX_TEXTS:
+        if what not in self._notes and len(self._notes) >= MAX_WARNINGS:
             self._omitted_notes += 1
             return
         self._notes.setdefault(what, {})[where] = None

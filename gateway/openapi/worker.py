@@ -14,8 +14,8 @@ from typing import BinaryIO
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, DocumentTooLarge, InvalidDocument
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.document.document import MAX_NODES
 from gateway.openapi.document.json_access import quote_text
+from gateway.openapi.limits import MAX_BODY_VALUES
 from gateway.openapi.operation.example_positions import Origin
 from gateway.openapi.review.changes import compare_versions
 from gateway.openapi.worker_messages import (
@@ -36,8 +36,6 @@ from gateway.sandbox.rlimits import isolate, limit, peak_bytes
 _TRACE_LENGTH = 8_000
 _WHITE_SPACE = b" \t\r\n"
 _QUOTE = b'"'
-_MAX_VALUES = 2 * MAX_NODES
-"""Maximum values in an object; no acceptable document has more. Parsing ten million empty objects took 6 s and 1 GB."""
 _OUT_OF_MEMORY = "Not enough memory"
 """The text that the JSON reader sometimes reports for exhausted memory, as if it were a syntax error."""
 
@@ -116,7 +114,7 @@ def _out_of_memory(task: Task) -> DocumentTooLarge:
 def _read_value(raw: bytes) -> bytes:
     """Check a JSON value by the rules of every request body; return the text of a string, or the object as it is."""
     if not raw.startswith(_QUOTE):
-        refuse_many_values(raw, values=_MAX_VALUES, containers=_MAX_VALUES)  # guard: body-values-before-reading
+        refuse_many_values(raw, values=MAX_BODY_VALUES, containers=MAX_BODY_VALUES)  # guard: body-values-before-reading
     value = load_json(raw)
     return value.encode() if isinstance(value, str) else raw
 

@@ -13,13 +13,11 @@ from gateway.domain.sources import Compilation, CompiledOperation
 from gateway.domain.updates.import_reports import ImportReport, OperationReport
 from gateway.domain.updates.source_changes import ComparedVersion, ImportChanges
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
+from gateway.openapi.limits import MESSAGE_BATCH_BYTES
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 
 LENGTH_BYTES = 4
-MAX_MESSAGE_LENGTH = 64 * 1024 * 1024
-"""Limit on the bytes of one message; the parent treats a longer message as a protocol error."""
 
-_BATCH_BYTES = 128 * 1024
 _BATCH_ITEMS = 200
 _KINDS: dict[str, type[BadInput]] = {
     kind.code: kind for kind in (BadInput, InvalidBody, InvalidDocument, DocumentTooLarge)
@@ -143,16 +141,16 @@ def send_compilation(compilation: Compilation) -> Iterator[Message]:
         yield Operations(operations)
     for fates in _batches(report.operations, lambda fate: sum(map(len, fate.reasons))):
         yield OperationReports(fates)
-    for start in range(0, len(compilation.outline), _BATCH_BYTES):
-        yield Outlining(compilation.outline[start : start + _BATCH_BYTES])
+    for start in range(0, len(compilation.outline), MESSAGE_BATCH_BYTES):
+        yield Outlining(compilation.outline[start : start + MESSAGE_BATCH_BYTES])
     if compilation.changes is not None:
         yield ChangesMessage(compilation.changes)
 
 
 def send_document(document: bytes) -> Iterator[Message]:
     """Yield the messages of a document."""
-    for start in range(0, len(document), _BATCH_BYTES):
-        yield OutlinePart(document[start : start + _BATCH_BYTES])
+    for start in range(0, len(document), MESSAGE_BATCH_BYTES):
+        yield OutlinePart(document[start : start + MESSAGE_BATCH_BYTES])
 
 
 def send_refusal(error: BadInput) -> Message:
@@ -226,7 +224,7 @@ def _batches(items: Sequence[T], size: Callable[[T], int]) -> Iterator[tuple[T, 
     for item in items:
         batch.append(item)
         length += size(item)
-        if length >= _BATCH_BYTES or len(batch) >= _BATCH_ITEMS:
+        if length >= MESSAGE_BATCH_BYTES or len(batch) >= _BATCH_ITEMS:
             yield tuple(batch)
             batch, length = [], 0
     if batch:

@@ -23,15 +23,9 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.domain.updates.source_changes import ComparedVersion
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
+from gateway.openapi.limits import MAX_MESSAGE_LENGTH
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
-from gateway.openapi.worker_messages import (
-    LENGTH_BYTES,
-    MAX_MESSAGE_LENGTH,
-    Task,
-    WorkerAnswer,
-    decode_message,
-    write_frame,
-)
+from gateway.openapi.worker_messages import LENGTH_BYTES, Task, WorkerAnswer, decode_message, write_frame
 from gateway.sandbox.processes import child, send_all
 
 log = structlog.get_logger(__name__)

@@ -13,12 +13,7 @@ from typing import NoReturn
 
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import quote_text
-
-MAX_UNPACKED_BYTES = 64 * 1024 * 1024
-MAX_FILES = 10_000
-MAX_RATIO = 100
-"""Limit on the ratio of unpacked to packed bytes, once the files exceed `FREE` bytes."""
-FREE = 4 * 1024 * 1024
+from gateway.openapi.document.limits import FREE_BYTES, MAX_FILES, MAX_PATH_LENGTH, MAX_RATIO, MAX_UNPACKED_BYTES
 
 _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -26,7 +21,6 @@ _TAR_MAGIC = b"ustar"
 _TAR_MAGIC_AT = 257
 _TAR_OVERHEAD = 2048
 """Bytes per member allowed for the headers and padding of a tar."""
-_MAX_PATH_LENGTH = 1024
 _STORED_OR_DEFLATED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _LINK = 0o120000
 _TYPES = 0o170000
@@ -72,7 +66,7 @@ def _collect(members: Iterator[tuple[str, bytes]], packed: int) -> Mapping[str, 
 def _check_size(unpacked: int, packed: int) -> None:
     if unpacked > MAX_UNPACKED_BYTES:
         raise DocumentTooLarge(f"The archive unpacks to more than {MAX_UNPACKED_BYTES // 2**20} MiB.")
-    if unpacked > max(FREE, packed * MAX_RATIO):
+    if unpacked > max(FREE_BYTES, packed * MAX_RATIO):
         raise DocumentTooLarge(f"The archive unpacks to more than {MAX_RATIO} times its size.")
 
 
@@ -107,7 +101,7 @@ def _tar_members(raw: bytes) -> Iterator[tuple[str, bytes]]:
 def _inflate(raw: bytes) -> bytes:
     """Decompresses a gzip; raises `DocumentTooLarge` above the size of a tar with as many files as the limits allow."""
     limit = MAX_UNPACKED_BYTES + MAX_FILES * _TAR_OVERHEAD
-    allowed = min(limit, max(FREE, len(raw) * MAX_RATIO) + MAX_FILES * _TAR_OVERHEAD)
+    allowed = min(limit, max(FREE_BYTES, len(raw) * MAX_RATIO) + MAX_FILES * _TAR_OVERHEAD)
     inflater = zlib.decompressobj(wbits=31)
     out = bytearray()
     pending = raw
@@ -127,7 +121,7 @@ def _inflate(raw: bytes) -> bytes:
 
 def _path(name: str) -> str:
     """The normalised path of a member, relative to the archive's root."""
-    if len(name) > _MAX_PATH_LENGTH or "\0" in name or "\\" in name:
+    if len(name) > MAX_PATH_LENGTH or "\0" in name or "\\" in name:
         _refuse(name, "has an invalid path")
     if name.startswith("/") or name[1:2] == ":":
         _refuse(name, "has an absolute path")

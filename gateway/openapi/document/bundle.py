@@ -18,8 +18,17 @@ import orjson
 
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
-from gateway.openapi.document.document import MAX_DEPTH, MAX_NODES, read_tree
+from gateway.openapi.document.document import read_tree
 from gateway.openapi.document.json_access import object_at, quote_text
+from gateway.openapi.document.limits import (
+    MAX_BUNDLE_WARNINGS,
+    MAX_BUNDLED_NAME_LENGTH,
+    MAX_DEPTH,
+    MAX_MISSING_FILES,
+    MAX_NODES,
+    MAX_REFERENCE_CHAIN,
+    MAX_ROOT_CANDIDATES,
+)
 from gateway.openapi.document.reference_kinds import LITERAL, SECTIONS, SWAGGER_SECTIONS, kind_of_member
 from gateway.openapi.document.references import PARAMETERS, find_step, is_beside_reference, merge_path_item, ref_tokens
 
@@ -27,11 +36,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _ROOT_KEY = re.compile(rb"""(?:openapi|swagger)["']?\s*:\s*["']?[23]\b""")
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _SUFFIXES = (".json", ".yaml", ".yml")
-_MAX_CHAIN_LENGTH = 32
-_MAX_NAME_LENGTH = 80
-_MAX_WARNINGS = 100
-_MAX_CANDIDATES = 20
-_MAX_MISSING = 100
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +125,7 @@ def _find_entry(files: _Files) -> str:
     """
     partial: list[str] = []
     for group in _by_depth(name for name, raw in files.raw.items() if _may_be_root(name, raw)):
-        found = [name for name in group[:_MAX_CANDIDATES] if _is_root(files, name)]
+        found = [name for name in group[:MAX_ROOT_CANDIDATES] if _is_root(files, name)]
         whole = [name for name in found if _has_operations(files, name)]
         if whole:
             return _only(whole)
@@ -183,8 +187,8 @@ def _candidates(location: BundleLocation) -> Iterator[str]:
     words = [*folders.split("/"), last.rpartition(".")[0] or last, *location.tokens[-1:]]
     parts = [part for part in (_NOT_A_NAME.sub("_", word).strip("_") for word in words) if part] or ["value"]
     for length in range(1, len(parts) + 1):
-        yield "_".join(parts[-length:])[-_MAX_NAME_LENGTH:]
-    yield from (f"{parts[-1][:_MAX_NAME_LENGTH]}_{number}" for number in count(2))
+        yield "_".join(parts[-length:])[-MAX_BUNDLED_NAME_LENGTH:]
+    yield from (f"{parts[-1][:MAX_BUNDLED_NAME_LENGTH]}_{number}" for number in count(2))
 
 
 def _section(root: Object, path: Sequence[str]) -> Object:
@@ -218,8 +222,8 @@ class _Bundler:
             walked = self._walk(self._value(location), location.file, kind, 0)
             self._ensure_section(document, kind)[name] = walked
         text = orjson.dumps(document)
-        missing = tuple(self._missing)[:_MAX_MISSING]
-        return Bundle(document=text, entry=self._entry, warnings=tuple(self._warnings)[:_MAX_WARNINGS], missing=missing)
+        missing = tuple(self._missing)[:MAX_MISSING_FILES]
+        return Bundle(document=text, entry=self._entry, warnings=tuple(self._warnings), missing=missing)
 
     def position(self, path: Sequence[str]) -> BundleLocation:
         """Return the position in the files of a value of the bundled document."""
@@ -286,11 +290,9 @@ class _Bundler:
         if found is None:
             return node
         ref = found.get("$ref")
-        return (
-            self._refer(found, ref, file, (kind, depth))
-            if isinstance(ref, str)
-            else self._copy(found, file, kind, depth)
-        )
+        if isinstance(ref, str):
+            return self._refer(found, ref, file, (kind, depth))
+        return self._copy(found, file, kind, depth)
 
     def _count(self, depth: int) -> None:
         self._nodes += 1
@@ -339,7 +341,7 @@ class _Bundler:
     def _locate(self, ref: str, file: str) -> BundleLocation | None:
         """The position that a reference names; references inside its path are followed. None if it does not exist."""
         wanted = self._parse(ref, file)
-        for _ in range(_MAX_CHAIN_LENGTH):
+        for _ in range(MAX_REFERENCE_CHAIN):
             if wanted is None:
                 return None
             reached = self._follow_path(wanted)
@@ -369,9 +371,7 @@ class _Bundler:
         path, _, fragment = ref.partition("#")
         if _SCHEME.match(ref):
             return None  # an absolute URL stays in the document; the compiler refuses it
-        target = file
-        if path:
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(path)))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(path))) if path else file
         if target not in self._files.raw:
             self._missing[target] = None
             self._warn(file, ref, "is not in the archive")
@@ -382,7 +382,7 @@ class _Bundler:
         return BundleLocation(target, tuple(ref_tokens(f"#{fragment}")))
 
     def _warn(self, file: str, ref: str, reason: str) -> None:
-        if len(self._warnings) < _MAX_WARNINGS:
+        if len(self._warnings) < MAX_BUNDLE_WARNINGS:
             self._warnings[f"{file}: {quote_text(ref)} {reason}"] = None
 
 

@@ -16,11 +16,8 @@ from gateway.domain.json_access import Object, as_object
 from gateway.domain.text_search.invisible import may_conceal
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.document.json_access import clean_text, object_at
+from gateway.openapi.document.limits import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_NODES
 from gateway.openapi.document.schema_ids import Identifiers, localise
-
-MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
-MAX_DEPTH = 100
-MAX_NODES = 1_000_000
 
 _DIALECTS = {"2.0": (2, 0), "3.0": (3, 0), "3.1": (3, 1), "3.2": (3, 2)}
 _SUPPORTED = "Swagger 2.0 and OpenAPI 3.0, 3.1 and 3.2"

@@ -7,9 +7,7 @@ text. Entities are decoded before invisible characters are removed, so no invisi
 import re
 
 from gateway.openapi.document.json_access import clean_text
-
-MAX_HTML_LENGTH = 20_000
-"""Limit on the characters that are read as HTML; the rest is dropped, because unclosed tags cost quadratic time."""
+from gateway.openapi.document.limits import MAX_HTML_LENGTH
 
 _TAGS = (
     "p|br|hr|a|b|i|u|s|em|strong|code|pre|kbd|samp|var|tt|ul|ol|li|dl|dt|dd|div|span|table|thead|tbody|tr|td|th|caption"

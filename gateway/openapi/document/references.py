@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 from gateway.domain.json_access import Object, as_list, as_object, point, tokens_of
 from gateway.openapi.document.json_access import Unusable, list_at, quote_text
+from gateway.openapi.document.limits import MAX_REFERENCE_CHAIN
 
 PARAMETERS = "parameters"
-_MAX_CHAIN_LENGTH = 32
 _REMEDY = "upload the files together as an archive, or have the operator allow its host (`GATEWAY_REFERENCE_HOSTS`)"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
@@ -47,7 +47,7 @@ class References:
             ExternalReference: the chain leaves the document.
             Unusable: a target does not exist or is an anchor, or the chain does not end in an object.
         """
-        for _ in range(_MAX_CHAIN_LENGTH):
+        for _ in range(MAX_REFERENCE_CHAIN):
             found = as_object(node)
             if found is None:
                 raise Unusable(f"{what} is not an object")

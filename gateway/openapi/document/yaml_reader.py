@@ -16,6 +16,7 @@ import yaml
 
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
+from gateway.openapi.document.limits import MAX_NUMBER_LENGTH
 
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(_CORE + kind for kind in ("str", "int", "float", "bool", "null"))
@@ -28,7 +29,6 @@ _WORDS: dict[str, object] = {
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NUMBER_STARTS = frozenset("+-.0123456789")
-_MAX_NUMBER_LENGTH = 300
 _INTEGER_BITS = 63
 _MERGE = "<<"
 
@@ -195,7 +195,7 @@ def resolve_plain(text: str) -> object:
     """Convert an unquoted scalar by the core schema. Infinity, NaN and numbers of over 300 characters stay text."""
     if text in _WORDS:
         return _WORDS[text]
-    if text[0] not in _NUMBER_STARTS or len(text) > _MAX_NUMBER_LENGTH:
+    if text[0] not in _NUMBER_STARTS or len(text) > MAX_NUMBER_LENGTH:
         return text
     if _INTEGER.fullmatch(text):
         integer = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)

@@ -11,6 +11,7 @@ from gateway.openapi.document.json_access import Unusable, is_true_at, object_at
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.file_parts import FILE, FileParts, is_binary, is_encoded
 from gateway.openapi.operation.form_fields import FormFields
+from gateway.openapi.operation.limits import MAX_MEDIA_TYPES
 from gateway.openapi.operation.media_types import OCTETS, concrete, essence, is_media_type, is_range, json_rank, kind_of
 from gateway.openapi.operation.parameters import describe, with_examples
 from gateway.openapi.schema.components import Components
@@ -24,7 +25,6 @@ _OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
 _READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
 """Kinds of media types for which a body of raw bytes may also be passed as a string."""
 
-_MAX_CHOICES = 12
 _SCALARS = ("string", "integer", "number", "boolean")
 _ACCEPTED_TYPES = {
     BodyKind.TEXT: _SCALARS,
@@ -116,7 +116,7 @@ class Bodies:
             for choice in sent
             if choice is not first and concrete(choice.media_type) != concrete(first.media_type)
         }
-        return [first, *(choice for choice in others.values() if self._is_useful(choice, first))][:_MAX_CHOICES]
+        return [first, *(choice for choice in others.values() if self._is_useful(choice, first))][:MAX_MEDIA_TYPES]
 
     def _choice(self, media_type: str, media: object) -> _Choice | None:
         if not is_media_type(media_type):

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from gateway.domain.http.plans import Location, SchemeKind, SchemePlan
 from gateway.domain.sources import FilledParameter
+from gateway.openapi.operation.limits import MAX_OPTIONAL_HEADERS
 from gateway.openapi.operation.paths import PathTemplate, placeholder_mark
 
 _CREDENTIAL = re.compile(
@@ -28,7 +29,6 @@ _VALUE_WORDS = frozenset(
 _ACCESS_WORDS = frozenset(("access", "api", "auth", "bearer"))
 """Words directly before `-token` that name a credential, also after a word of `_VALUE_WORDS`."""
 
-_MAX_OPTIONAL = 3
 _PROXY = "proxy-"
 
 _ELSEWHERE = frozenset((SchemeKind.API_KEY_QUERY, SchemeKind.API_KEY_COOKIE, SchemeKind.API_KEY_PATH))
@@ -69,7 +69,7 @@ def add_headers(alternatives: Alternatives, headers: Mapping[SchemePlan, bool]) 
     """
     required = [scheme for scheme, is_required in headers.items() if is_required]
     optional = [scheme for scheme, is_required in headers.items() if not is_required]
-    numbers = range(len(optional), -1, -1) if len(optional) <= _MAX_OPTIONAL else (len(optional), 0)
+    numbers = range(len(optional), -1, -1) if len(optional) <= MAX_OPTIONAL_HEADERS else (len(optional), 0)
     choices = [choice for number in numbers for choice in combinations(optional, number)]
     found = [_filled(plans, (*required, *choice)) for choice in choices for plans in alternatives or ((),)]
     return tuple(dict.fromkeys(found))

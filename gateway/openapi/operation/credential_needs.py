@@ -14,6 +14,7 @@ from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.json_access import Object
 from gateway.domain.updates.import_reports import CredentialNeed
 from gateway.openapi.document.json_access import NOTHING, clean_text, object_at, text_at
+from gateway.openapi.operation.limits import MAX_SHOWN_SCOPES, MAX_SHOWN_URL_LENGTH
 
 _KEY = "one key for all callers: --credential {name}=KEY"
 _ONE_FOR_ALL = "one token for all callers: --credential {name}=TOKEN"
@@ -29,8 +30,6 @@ _ACCOUNT = (
 )
 _FLOWS = ("authorizationCode", "implicit")
 _DISCOVERY = "/.well-known/openid-configuration"
-_MAX_URL_LENGTH = 500
-_MAX_SCOPES = 20
 _SCOPE = re.compile(r"[!#-\[\]-~]{1,200}")
 
 
@@ -73,12 +72,12 @@ def account_options(scheme: Object) -> str:
     urls = ["URL" if url is None else _shell_word(url) for url in (authorization, token)]
     server = "--authorization-url {} --token-url {}".format(*urls)
     scopes = [scope for scope in object_at(flow, "scopes") if _SCOPE.fullmatch(scope)]
-    return " ".join([server, *(f"--scope {_shell_word(scope)}" for scope in scopes[:_MAX_SCOPES])])
+    return " ".join([server, *(f"--scope {_shell_word(scope)}" for scope in scopes[:MAX_SHOWN_SCOPES])])
 
 
 def _url(text: str | None) -> str | None:
     """The URL; None if it is not absolute or too long."""
-    if text is None or len(text) > _MAX_URL_LENGTH:
+    if text is None or len(text) > MAX_SHOWN_URL_LENGTH:
         return None
     try:
         parts = urlsplit(text)

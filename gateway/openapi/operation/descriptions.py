@@ -10,17 +10,18 @@ from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, is_true_at, list_at, object_at, text_at
 from gateway.openapi.document.plain_text import plain_text
 from gateway.openapi.document.references import References, ref_tokens
+from gateway.openapi.operation.limits import (
+    MAX_DESCRIBED_SCHEMAS,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_NAMED_LENGTH,
+    MAX_NAMED_MEMBERS,
+    MAX_RETURNS_LENGTH,
+    MAX_TITLE_LENGTH,
+)
 from gateway.openapi.operation.media_types import is_json, json_rank
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.schema_assembly import Argument
 
-MAX_DESCRIPTION_LENGTH = 2_000
-
-_MAX_TITLE_LENGTH = 200
-_MAX_RETURNS_LENGTH = 200
-_MAX_NAMED = 8
-_MAX_NAME_LENGTH = 40
-_MAX_MERGED = 20
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MEDIA_TYPES = re.compile(
     r"^(?=[^\n]*?\bmedia types?\b)[^\n]*+\n++((?:[ \t]*+[-*][ \t]++[*_`]*+[\w.+-]++/[\w.+*-]++[^\n]*+(?:\n|$))++)\n*+",
@@ -32,8 +33,8 @@ _MEDIA_TYPE = re.compile(r"[-*][ \t]++[*_`]*+([\w.+-]++/[\w.+*-]++)")
 def title_of(operation: Operation, description: str) -> str:
     """Return the title; empty if the description begins with it."""
     title = " ".join(plain_text(operation.hints.title or text_at(operation.node, "summary") or "").split())
-    begin = " ".join(description[: 2 * _MAX_TITLE_LENGTH].removeprefix("Deprecated. ").split())
-    return "" if begin.casefold().startswith(title.casefold().rstrip(".")) else cut(title, _MAX_TITLE_LENGTH)
+    begin = " ".join(description[: 2 * MAX_TITLE_LENGTH].removeprefix("Deprecated. ").split())
+    return "" if begin.casefold().startswith(title.casefold().rstrip(".")) else cut(title, MAX_TITLE_LENGTH)
 
 
 def describe_tool(operation: Operation, arguments: Sequence[Argument], chosen: Sequence[str], returns: str) -> str:
@@ -62,10 +63,10 @@ class ReturnLines:
             return "" if "content" not in answer and "description" not in answer else f"Returns: {status}, no content."
         named = [name for name in content if is_json(name)]
         if not named:
-            return cut(f"Returns: {status}, {', '.join(content)}.", _MAX_RETURNS_LENGTH)
+            return cut(f"Returns: {status}, {', '.join(content)}.", MAX_RETURNS_LENGTH)
         media = as_object(content[min(named, key=json_rank)]) or NOTHING
         shape = self._shape(media.get("schema"), 0)
-        return cut(f"Returns: {status}, {shape}.", _MAX_RETURNS_LENGTH) if shape else ""
+        return cut(f"Returns: {status}, {shape}.", MAX_RETURNS_LENGTH) if shape else ""
 
     def _shape(self, schema: object, depth: int) -> str:
         """A phrase such as `a list of Issue (id, title)`; empty if nothing is known."""
@@ -95,7 +96,7 @@ class ReturnLines:
     def _properties(self, target: Object) -> Iterator[str]:
         """The names of the properties of a schema and of its merged parts."""
         waiting, seen = [target], 0
-        while waiting and seen < _MAX_MERGED:
+        while waiting and seen < MAX_DESCRIBED_SCHEMAS:
             node, seen = waiting.pop(0), seen + 1
             yield from object_at(node, "properties")
             for part in as_list(node.get("allOf")) or ():
@@ -132,8 +133,8 @@ def _sentence(operation: Operation, arguments: Sequence[Argument]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(plain_text(name)[:_MAX_NAME_LENGTH] for name in names[:_MAX_NAMED])
-    return f"{shown} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else shown
+    shown = ", ".join(plain_text(name)[:MAX_NAMED_LENGTH] for name in names[:MAX_NAMED_MEMBERS])
+    return f"{shown} and {len(names) - MAX_NAMED_MEMBERS} more" if len(names) > MAX_NAMED_MEMBERS else shown
 
 
 def _without_media_types(text: str, chosen: Sequence[str]) -> str:

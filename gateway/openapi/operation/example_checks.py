@@ -16,12 +16,17 @@ from gateway.domain.json_access import as_list, as_object, point
 from gateway.domain.updates.import_reports import ExampleCounts
 from gateway.openapi.document.json_access import clean_text
 from gateway.openapi.operation.example_positions import ExamplePositions
+from gateway.openapi.operation.limits import (
+    MAX_COMPILED_BYTES,
+    MAX_COPIED_BYTES,
+    MAX_EXAMPLES,
+    MAX_FAULT_LENGTH,
+    MAX_TOTAL_VISITS,
+)
 from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.definition_names import referenced_names
 from gateway.openapi.schema.examples import (
-    MAX_EXAMPLE_BYTES,
-    MAX_VISITS,
     Path,
     count_visits,
     is_leaf,
@@ -32,23 +37,13 @@ from gateway.openapi.schema.examples import (
     size_of,
 )
 from gateway.openapi.schema.json_types import has_type, type_of, types_of
+from gateway.openapi.schema.limits import MAX_CHECKED_BYTES, MAX_EXAMPLE_BYTES, MAX_VISITS
 from gateway.openapi.schema.translation import Translated
-from gateway.openapi.schema.value_checks import MAX_CHECKED_BYTES, ValueChecks, compile_schema
+from gateway.openapi.schema.value_checks import ValueChecks, compile_schema
 from gateway.openapi.schema.widening import widen
 from gateway.openapi.warnings import Warnings
 
-MAX_EXAMPLES = 20_000
-"""Examples that are checked in one document."""
-
-_MAX_TOTAL_VISITS = 3_000_000
-_MAX_COMPILED = 32 * 1024**2
-"""Bytes of shared schemas that are compiled for the examples of one document."""
-
-_MAX_COPIED = 16 * 1024**2
-"""Visits times bytes of an example, above which its violations are not collected: each may copy the example."""
-
 _ROUNDS = 8
-_MAX_FAULT_LENGTH = 200
 _CHOICES = frozenset(("anyOf", "oneOf"))
 
 
@@ -98,8 +93,8 @@ class ExampleChecks:
         self._relaxed_refs: set[str] = set()
         self._is_loosened = False
         self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
-        self._visits = _MAX_TOTAL_VISITS
-        self._bytes = _MAX_COMPILED
+        self._visits = MAX_TOTAL_VISITS
+        self._bytes = MAX_COMPILED_BYTES
 
     @property
     def counts(self) -> ExampleCounts:
@@ -248,7 +243,7 @@ class ExampleChecks:
         if not is_leaf(context.node):
             visits, reached = count_visits(context.node, value, context.definitions)
             self._visits -= visits
-            if visits > MAX_VISITS or visits * size > _MAX_COPIED:
+            if visits > MAX_VISITS or visits * size > MAX_COPIED_BYTES:
                 return None
             self._bytes -= sum(len(context.shared[name].text) for name in reached & context.shared.keys())
             definitions = {name: part if name in reached else True for name, part in context.definitions.items()}
@@ -317,4 +312,4 @@ def _descend(node: object, path: Sequence[object]) -> object:
 
 def _shown(error: Any) -> str:
     text = clean_text(str(error.message))
-    return text if len(text) <= _MAX_FAULT_LENGTH else f"it violates `{error.kind.name}`"
+    return text if len(text) <= MAX_FAULT_LENGTH else f"it violates `{error.kind.name}`"

@@ -13,6 +13,7 @@ import msgspec
 
 from gateway.domain.json_access import Object, as_list, as_object, point, tokens_of
 from gateway.openapi.document.json_access import NOTHING, Unusable, clean_text
+from gateway.openapi.document.limits import MAX_REFERENCE_CHAIN
 from gateway.openapi.document.reference_kinds import LITERAL, kind_of_member
 from gateway.openapi.document.references import (
     PARAMETERS,
@@ -21,6 +22,7 @@ from gateway.openapi.document.references import (
     is_beside_reference,
     ref_tokens,
 )
+from gateway.openapi.operation.limits import MAX_POSITION_LENGTH, MAX_POSITION_VISITS, MAX_RANKED_POSITIONS
 from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.keywords import IN_PLACE_LISTS
 
@@ -30,12 +32,7 @@ Origin: TypeAlias = Callable[[Tokens], str]
 
 _Index: TypeAlias = Mapping[tuple[int, Tokens | None], Sequence[tuple[Tokens, Tokens]]]
 
-_MAX_RANKED = 100
-_MAX_VISITS = 500_000
-"""Values that are searched in one document; further positions are those of the compiled schema."""
 
-_MAX_SHOWN = 500
-_MAX_CHAIN_LENGTH = 32
 _SCHEMAS = "schemas"
 _SINGLE = frozenset(("example", "x-example"))
 _NAMED_VALUES = frozenset(("value", "dataValue"))
@@ -61,7 +58,7 @@ class ExamplePositions:
         self._references = references
         self._origin = origin
         self._indexes: dict[bool, tuple[str, _Index]] = {}
-        self._visits = _MAX_VISITS
+        self._visits = MAX_POSITION_VISITS
 
     def find(self, where: str, path: Path, value: object) -> str:
         """Return the position of an example as `#` and a JSON Pointer; in a document of several files after the file.
@@ -74,10 +71,10 @@ class ExamplePositions:
             if not found:
                 index = self._index(where, follows_schemas=follows_schemas)
                 found = index.get((id(value), names)) or index.get((id(value), None), ())
-        nearest = min(found[:_MAX_RANKED], key=lambda spot: abs(len(spot[1]) - len(names)), default=None)
+        nearest = min(found[:MAX_RANKED_POSITIONS], key=lambda spot: abs(len(spot[1]) - len(names)), default=None)
         at = nearest[0] if nearest is not None else (*tokens_of(where), *map(str, path))
         text = clean_text(self._origin(at) if self._origin is not None else f"#{point(*at)}")
-        return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+        return text if len(text) <= MAX_POSITION_LENGTH else f"{text[: MAX_POSITION_LENGTH - 1]}…"
 
     def _index(self, where: str, *, follows_schemas: bool) -> _Index:
         """The positions and paths of all examples of one part, by the identity of the value, also with its path.
@@ -153,7 +150,7 @@ class ExamplePositions:
 
     def _end(self, spot: _Located) -> _Located:
         """The end of a chain of references."""
-        for _ in range(_MAX_CHAIN_LENGTH):
+        for _ in range(MAX_REFERENCE_CHAIN):
             ref = (as_object(spot.node) or NOTHING).get("$ref")
             if not isinstance(ref, str) or not ref.startswith("#"):
                 break

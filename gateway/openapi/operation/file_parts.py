@@ -6,6 +6,7 @@ from gateway.domain.http.plans import BodyKind
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at, text_at
 from gateway.openapi.document.references import References
+from gateway.openapi.operation.limits import MAX_FILE_DEPTH, MAX_REWRITTEN
 from gateway.openapi.operation.media_types import is_media_type, kind_of
 from gateway.openapi.schema.all_of import merged_schemas
 
@@ -23,8 +24,6 @@ FILE: Object = {
 
 _CHOICES = ("anyOf", "oneOf")
 _BRANCHES = ("allOf", *_CHOICES)
-_MAX_DEPTH = 6
-_MAX_REWRITTEN = 5_000
 
 _Found = dict[tuple[int, int], object]
 """The results of one search, by schema and depth: schemas that are reached by several ways are searched once."""
@@ -83,7 +82,7 @@ class FileParts:
         target = self.target(node)
         key = id(target), depth
         if key not in found:
-            parts = self.branches(target) if depth < _MAX_DEPTH else []
+            parts = self.branches(target) if depth < MAX_FILE_DEPTH else []
             is_bytes = is_binary(self.value(target))
             found[key] = is_bytes or any(self._has_file(part, depth + 1, found) for part in parts)
         return found[key] is True
@@ -112,7 +111,7 @@ class _FileArguments:
         """Return the schema with files replaced; the same object if it has none."""
         target = self._files.target(node)
         key = id(target), depth
-        if depth >= _MAX_DEPTH or id(target) in self._opened:
+        if depth >= MAX_FILE_DEPTH or id(target) in self._opened:
             return node
         if key not in self._objects:
             self._opened.add(id(target))
@@ -148,7 +147,7 @@ class _FileArguments:
         if is_binary(value := self._files.value(target)):
             kept = {key: value[key] for key in ("title", "description", "nullable", "deprecated") if key in value}
             return self._whole(FILE, kept)
-        if depth >= _MAX_DEPTH:
+        if depth >= MAX_FILE_DEPTH:
             return None
         changed: dict[str, object] = {}
         if "items" in target:
@@ -165,8 +164,8 @@ class _FileArguments:
         parts = [part for key in _BRANCHES for part in list_at(changed, key)]
         parts += [*object_at(changed, "properties").values(), changed.get("items"), changed.get("additionalProperties")]
         size = 1 + sum(self._sizes.get(id(part), 0) for part in parts)
-        if size > _MAX_REWRITTEN:
-            raise Unusable(f"the files of its body are in more than {_MAX_REWRITTEN} schemas")
+        if size > MAX_REWRITTEN:
+            raise Unusable(f"the files of its body are in more than {MAX_REWRITTEN} schemas")
         self._sizes[id(whole)] = size
         return whole
 

@@ -9,6 +9,7 @@ from gateway.domain.http.plans import BodyKind, FieldPlan, Style
 from gateway.domain.json_access import Object, as_object
 from gateway.openapi.document.json_access import NOTHING, is_true_at, list_at, object_at, quote_text, text_at
 from gateway.openapi.operation.file_parts import FileParts
+from gateway.openapi.operation.limits import MAX_FORM_DEPTH, MAX_FORM_SCHEMAS, MAX_INNER_FIELDS
 from gateway.openapi.operation.media_types import OCTETS, concrete, essence, is_json, is_media_type, is_xml, kind_of
 from gateway.openapi.schema.xml import XmlNodes
 
@@ -16,13 +17,10 @@ _STYLES = {style.value: style for style in (Style.FORM, Style.SPACE, Style.PIPE,
 _STYLED = frozenset(("style", "explode", "allowReserved"))
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[!-~](?:[ !-~]*[!-~])?")
-_MAX_MERGED = 200
 _STRUCTURE_KEYWORDS = frozenset(
     ("properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "format", "contentEncoding", "contentMediaType")
 )
 _JSON = "application/json"
-_MAX_DEPTH = 3
-_MAX_INNER = 1_000
 _LISTS = 8
 _ENCODINGS = ("encoding", "prefixEncoding", "itemEncoding")
 _INNER_STYLES = {"ssv": Style.SPACE, "tsv": Style.TAB, "pipes": Style.PIPE}
@@ -55,7 +53,7 @@ class FormFields:
         encodings = object_at(content, "encoding")
         properties = self.properties(self.with_files(content))
         names = {**properties, **encodings}
-        self._room = self._room - len(names) if depth else _MAX_INNER
+        self._room = self._room - len(names) if depth else MAX_INNER_FIELDS
         losses: list[str] = []
         plans: list[FieldPlan] = []
         for name in names:
@@ -86,7 +84,7 @@ class FormFields:
         """Return the properties of a schema and its `allOf`, `anyOf` and `oneOf` branches, up to 200 schemas."""
         properties: dict[str, object] = {}
         merged, seen = [self._uploads.target(schema)], set[int]()
-        while merged and len(seen) < _MAX_MERGED:
+        while merged and len(seen) < MAX_FORM_SCHEMAS:
             current = merged.pop(0)
             if id(current) in seen:
                 continue
@@ -137,7 +135,7 @@ class FormFields:
         schemas, encodings = list_at(target, "prefixItems"), list_at(content, "prefixEncoding")
         pairs = [
             (as_object(encoding) or NOTHING, schema)
-            for schema, encoding in zip_longest(schemas[:_MAX_MERGED], encodings[:_MAX_MERGED])
+            for schema, encoding in zip_longest(schemas[:MAX_FORM_SCHEMAS], encodings[:MAX_FORM_SCHEMAS])
         ]
         pairs.append((object_at(content, "itemEncoding"), content.get("itemSchema", target.get("items"))))
         plans = [self._part("", encoding, schema, nodes) for encoding, schema in pairs]
@@ -154,7 +152,7 @@ class FormFields:
         """The plan, with plans for the fields nested in its field."""
         kind = _inner_kind(plan.media_type)
         found: tuple[FieldPlan, ...] = ()
-        if kind is not None and depth < _MAX_DEPTH and self._room > 0:
+        if kind is not None and depth < MAX_FORM_DEPTH and self._room > 0:
             keys = _ENCODINGS if self._dialect >= (3, 2) else ()
             content = {"schema": self._member(schema) if plan.is_list else schema}
             content |= {key: encoding[key] for key in keys if key in encoding}

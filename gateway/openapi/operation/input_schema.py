@@ -11,16 +11,8 @@ from msgspec.structs import replace
 
 from gateway.openapi.document.json_access import Unusable
 from gateway.openapi.operation.example_checks import ExampleChecks
-from gateway.openapi.operation.schema_assembly import (
-    MAX_SCHEMA_BYTES,
-    MEMBER_BYTES,
-    Argument,
-    assemble,
-    closure,
-    compiles,
-    compiles_once,
-    parts,
-)
+from gateway.openapi.operation.limits import MAX_SCHEMA_BYTES, MEMBER_BYTES
+from gateway.openapi.operation.schema_assembly import Argument, assemble, closure, compiles, compiles_once, parts
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.limits import MAX_SCHEMAS
 from gateway.openapi.schema.translation import Translated

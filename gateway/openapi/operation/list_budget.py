@@ -12,22 +12,20 @@ import msgspec
 import orjson
 
 from gateway.domain.json_access import as_list, as_object
-from gateway.openapi.operation.merged_schemas import merge
-from gateway.openapi.operation.schema_assembly import MEMBER_BYTES, Argument, define, input_root
+from gateway.openapi.operation.limits import (
+    COMPACT_TOOL_BYTES,
+    MAX_KEPT_VALUES,
+    MAX_STUB_REQUIRED,
+    MEMBER_BYTES,
+    STUB_BYTES,
+)
+from gateway.openapi.operation.schema_assembly import Argument, define, input_root
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.definition_names import referenced_names
 from gateway.openapi.schema.json_types import types_of
 from gateway.openapi.schema.keywords import CHILD, IN_PLACE_LISTS
+from gateway.openapi.schema.merged_schemas import merge
 from gateway.openapi.schema.relaxation import relax
-
-TOOL_BYTES = 16_000
-"""Limit on the bytes of one tool in a list; a larger tool is shortened."""
-
-COMPACT_TOOL_BYTES = 6_000
-"""Limit on the bytes of a compact tool, for a list that is too large in total."""
-
-LIST_BYTES = 2_000_000
-"""Limit on the bytes of a source's list; beyond it, shortened tools become compact, those that save most first."""
 
 SHORTENED = "…"
 """The description of a stub."""
@@ -62,9 +60,6 @@ _SHARE = 3 / 4
 _RESERVES = (300, 1_000, 3_000, 6_000)
 """Reductions of the budget, tried in order if the stubs exceed the bytes reserved for them."""
 
-_STUB_BYTES = 40
-_MAX_REQUIRED = 20
-_MAX_VALUES = 30
 _ANNOTATIONS = frozenset(("title", "description", "examples", "default"))
 _INNER = (*CHILD, "items")
 _INNER_MAPS = ("properties", "patternProperties")
@@ -165,10 +160,10 @@ class ListBudget:
             if component.ref not in stubs:
                 continue
             brief = self._components.relaxed(component, is_brief=True)
-            if len(brief.text) - _STUB_BYTES > room:
+            if len(brief.text) - STUB_BYTES > room:
                 continue
             fresh = [link for link in component.translated.links if link not in stubs]
-            cost = len(brief.text) - _STUB_BYTES + self._stub_bytes(fresh)
+            cost = len(brief.text) - STUB_BYTES + self._stub_bytes(fresh)
             if cost <= room:
                 room -= cost
                 stubs.update(fresh)
@@ -188,7 +183,7 @@ class ListBudget:
         return found
 
     def _stub_bytes(self, links: Sequence[str]) -> int:
-        return sum(len(self._components.name_of(link)) + MEMBER_BYTES + _STUB_BYTES for link in dict.fromkeys(links))
+        return sum(len(self._components.name_of(link)) + MEMBER_BYTES + STUB_BYTES for link in dict.fromkeys(links))
 
 
 class ShortenedSchema(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,7 +225,7 @@ def _cut(schema: object, level: int, kept: int, plain: int) -> object:
             out[keyword] = [_cut(part, level, kept, plain) for part in as_list(value) or ()]
         elif keyword == "prefixItems":
             out[keyword] = [_cut(part, level + 1, kept, plain) for part in as_list(value) or ()]
-        elif keyword != "enum" or kept > 1 or len(as_list(value) or ()) <= _MAX_VALUES:
+        elif keyword != "enum" or kept > 1 or len(as_list(value) or ()) <= MAX_KEPT_VALUES:
             out[keyword] = value
     return out
 
@@ -238,11 +233,11 @@ def _cut(schema: object, level: int, kept: int, plain: int) -> object:
 def _cut_level(node: Mapping[str, object], kept: int, plain: int) -> dict[str, object]:
     """Reduce a schema below the kept levels; of one kept level, members are listed with their types, then without."""
     if kept != 1:
-        return _stub(node, None if kept == 0 else _MAX_REQUIRED)
+        return _stub(node, None if kept == 0 else MAX_STUB_REQUIRED)
     return {"type": node["type"]} if plain > 2 and "type" in node else {}
 
 
-def _stub(schema: object, most_required: int | None = _MAX_REQUIRED) -> dict[str, object]:
+def _stub(schema: object, most_required: int | None = MAX_STUB_REQUIRED) -> dict[str, object]:
     """Reduce a schema to its type and required members; the stub accepts every value that the schema accepts."""
     node = as_object(schema) or {}
     out: dict[str, object] = {"type": node["type"]} if types_of(node) else {}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.domain.http.plans import BodyKind
+from gateway.openapi.operation.limits import MAX_ACCEPTED
 
 _NAME = r"[\w!#$&^.+*-]+"
 _FORM = re.compile(rf"{_NAME}/{_NAME}(?: *; *{_NAME}=(?:\"[\w !#$&^.+*/:;,=-]*\"|[\w!#$&^.+*/:-]+))*", re.ASCII)
@@ -27,7 +28,6 @@ _JSON_LINES = frozenset(
 _YAML = frozenset(("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"))
 _BINARY_APPLICATIONS = frozenset(("octet-stream", "pdf", "zip", "gzip", "x-gzip", "x-tar", "x-7z-compressed", "wasm"))
 _PREFERENCE = "application/json, */*;q=0.5"
-_MAX_ACCEPTED = 5
 
 
 def essence(media_type: str) -> str:
@@ -123,4 +123,4 @@ def accept_header(media_types: Iterable[str]) -> str:
         wanted = sorted(wanted or [_JSON], key=json_rank)
     else:
         wanted = [item for item in named if essence(item) not in _RANGES]
-    return ", ".join([*wanted[:_MAX_ACCEPTED], "*/*;q=0.5"]) if wanted else _PREFERENCE
+    return ", ".join([*wanted[:MAX_ACCEPTED], "*/*;q=0.5"]) if wanted else _PREFERENCE

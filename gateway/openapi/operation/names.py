@@ -10,8 +10,8 @@ from typing import Protocol
 import msgspec
 
 from gateway.domain.http.plans import Location
+from gateway.openapi.operation.limits import MAX_NAME_LENGTH, MAX_PREFIX_LENGTH
 
-MAX_NAME_LENGTH = 64
 RESERVED = frozenset(
     (
         "get_api_info",
@@ -31,7 +31,6 @@ BODY = "body"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]+")
 _FOREIGN_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 _EDGES = "_.-"
-_MAX_PREFIX_LENGTH = 40
 
 
 class Named(Protocol):
@@ -135,7 +134,7 @@ def name_arguments(parameters: Sequence[tuple[Location, str]]) -> list[str]:
 
 
 def _lead(prefix: str | None) -> str:
-    text = _FOREIGN.sub("_", prefix or "")[:_MAX_PREFIX_LENGTH]
+    text = _FOREIGN.sub("_", prefix or "")[:MAX_PREFIX_LENGTH]
     return text if not text or text[-1] in _EDGES else text + "_"
 
 

@@ -11,10 +11,9 @@ from gateway.errors import DocumentTooLarge
 from gateway.openapi.document.json_access import NOTHING, Unusable, clean_text, object_at, text_at
 from gateway.openapi.document.references import References, merge_path_item
 from gateway.openapi.operation.extensions import NO_HINTS, DocumentHints, HintedSafety, read_hints
+from gateway.openapi.operation.limits import MAX_OPERATIONS
 from gateway.openapi.operation.methods import method_safety
 from gateway.openapi.warnings import Warnings
-
-MAX_OPERATIONS = 5_000
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")

@@ -16,6 +16,7 @@ from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, obj
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.example_checks import ExampleChecks
 from gateway.openapi.operation.example_positions import ExamplePositions
+from gateway.openapi.operation.limits import MAX_OUTPUT_DEPTH, MAX_OUTPUT_SCHEMA_BYTES, MAX_OUTPUT_WARNINGS
 from gateway.openapi.operation.media_types import essence, is_json, json_rank
 from gateway.openapi.operation.parameters import with_examples
 from gateway.openapi.operation.schema_assembly import Argument, assemble, closure, compiles, parts
@@ -24,11 +25,7 @@ from gateway.openapi.schema.examples import holder_examples
 from gateway.openapi.schema.relaxation import forget_disputed
 from gateway.openapi.schema.translation import SchemaDialect
 
-MAX_OUTPUT_SCHEMA_BYTES = 32 * 1024
-
 _RESULT = "result"
-_MAX_DEPTH = 8
-_MAX_WARNINGS = 5
 _ACCEPTS_ANYTHING = "; anything is accepted there"
 
 
@@ -68,12 +65,12 @@ class Outputs:
         if any(part.external is not None for part in parts([argument], needed)):
             return None
         losses = dict.fromkeys(loss for part in parts([argument], needed) for loss in part.losses)
-        for loss in islice(losses, _MAX_WARNINGS):
+        for loss in islice(losses, MAX_OUTPUT_WARNINGS):
             self._warnings.add(where, f"{loss.removesuffix(_ACCEPTS_ANYTHING)}; the tool lists no output schema")
         if losses:
             return None
         (argument,), needed = self._examples.settle([argument], needed)
-        refusals = list(islice(self._examples.refusals([argument], needed), _MAX_WARNINGS))
+        refusals = list(islice(self._examples.refusals([argument], needed), MAX_OUTPUT_WARNINGS))
         for refusal in refusals:
             self._warnings.add(where, f"{refusal}; the tool lists no output schema")
         if refusals:
@@ -110,7 +107,7 @@ class Outputs:
         return known[key]
 
     def _describes_object(self, target: Object, known: dict[tuple[int, int], bool], depth: int) -> bool:
-        if target.get("nullable") is True or depth > _MAX_DEPTH:
+        if target.get("nullable") is True or depth > MAX_OUTPUT_DEPTH:
             return False
         if "type" in target:
             return target["type"] == "object"

@@ -23,6 +23,7 @@ from gateway.openapi.document.references import References
 from gateway.openapi.operation.credential_headers import is_credential_header
 from gateway.openapi.operation.file_parts import FileParts
 from gateway.openapi.operation.form_fields import FormFields, inner_lists
+from gateway.openapi.operation.limits import MAX_PARAMETERS
 from gateway.openapi.operation.media_types import concrete, essence, is_json, is_media_type, is_xml
 from gateway.openapi.schema.components import Components
 from gateway.openapi.schema.examples import holder_examples
@@ -47,7 +48,6 @@ _RESERVED_FROM = {Location.QUERY: (3, 0), Location.PATH: (3, 2), Location.COOKIE
 _SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
 _TAKE_EMPTY = frozenset((*ANNOTATIONS, "type", "maxLength"))
 _TEXT = Translated(schema={"type": "string"})
-_MAX_PARAMETERS = 1_000
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
 
@@ -129,8 +129,8 @@ class Parameters:
                     losses.append(skipped.reason)
                     continue
                 merged[parameter.key] = parameter
-        if len(merged) > _MAX_PARAMETERS:
-            raise Unusable(f"it has more than {_MAX_PARAMETERS} parameters")
+        if len(merged) > MAX_PARAMETERS:
+            raise Unusable(f"it has more than {MAX_PARAMETERS} parameters")
         if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
             raise Unusable("it has a parameter for the whole query beside parameters in the query")
         losses += [loss for parameter in merged.values() for loss in parameter.losses]

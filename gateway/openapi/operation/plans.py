@@ -10,6 +10,7 @@ from gateway.domain.json_access import Object
 from gateway.openapi.document.json_access import clean_text, object_at, quote_text
 from gateway.openapi.operation.bodies import Body
 from gateway.openapi.operation.descriptions import cut
+from gateway.openapi.operation.limits import MAX_ORIGINAL_LENGTH
 from gateway.openapi.operation.media_types import accept_header
 from gateway.openapi.operation.methods import is_idempotent
 from gateway.openapi.operation.names import name_arguments
@@ -24,8 +25,6 @@ from gateway.openapi.schema.translation import Translated
 
 _WHOLE: frozenset[Path] = frozenset(((),))
 _TEXT = Translated(schema={"type": "string"})
-_MAX_ORIGINAL_LENGTH = 100
-"""Limit on the characters of a parameter's name that descriptions show."""
 
 
 class OperationParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,7 +170,7 @@ def _arguments(plans: Sequence[ParameterPlan], parts: OperationParts) -> Iterato
 
 def _shown(name: str) -> str:
     """The name of a parameter as descriptions show it, between backticks."""
-    return cut(clean_text(name).replace("`", "'"), _MAX_ORIGINAL_LENGTH)
+    return cut(clean_text(name).replace("`", "'"), MAX_ORIGINAL_LENGTH)
 
 
 def _text_fields(body: Body) -> frozenset[Path]:

@@ -9,18 +9,13 @@ import orjson
 
 from gateway.domain.json_access import as_object, encode_exact
 from gateway.domain.listed.arguments import describe_original
+from gateway.openapi.operation.limits import MAX_PATTERN_BYTES, MAX_SCHEMA_BYTES, MEMBER_BYTES
 from gateway.openapi.schema.components import Component, Components
 from gateway.openapi.schema.examples import Path
 from gateway.openapi.schema.limits import MAX_SCHEMAS
 from gateway.openapi.schema.relaxation import forget_patterns, relax
 from gateway.openapi.schema.translation import Schema, Translated
 
-MAX_SCHEMA_BYTES = 256 * 1024
-
-MAX_PATTERN_BYTES = 16 * 1024 * 1024
-
-MEMBER_BYTES = 6
-"""Bytes of JSON around a member besides its name and value: two quotes, colon, comma, and two bytes in reserve."""
 _TOO_PATTERNED = "its patterns exceed the memory limit in total, so they are dropped"
 _LIMITS = f"{MAX_SCHEMA_BYTES // 1024} KiB or {MAX_SCHEMAS} schemas"
 

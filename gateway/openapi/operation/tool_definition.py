@@ -14,29 +14,24 @@ from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.openapi.document.json_access import clean_text, list_at
 from gateway.openapi.operation.descriptions import cut
 from gateway.openapi.operation.input_schema import InputSchema
-from gateway.openapi.operation.list_budget import (
+from gateway.openapi.operation.limits import (
     COMPACT_TOOL_BYTES,
+    DETAILS_TOOL_BYTES,
     LIST_BYTES,
+    MAX_BRIEF_LENGTH,
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
     TOOL_BYTES,
-    ListBudget,
-    ShortenedSchema,
 )
+from gateway.openapi.operation.list_budget import ListBudget, ShortenedSchema
 from gateway.openapi.operation.methods import is_idempotent, method_safety
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.schema.components import Components
-
-MAX_BRIEF_LENGTH = 120
-"""Limit on the characters of an argument's description, if the list is still too large with compact tools."""
-
-_DETAILS_TOOL_BYTES = 4_096
-"""Bytes reserved in a list for the tool `get_endpoint_details`."""
 
 _NOTE = '{}: `get_endpoint_details` with the operation "{}" returns them in full.'
 """The last paragraph of a shortened tool's description; the overlay of an override preserves it."""
 
 _OUTPUT = b'"outputSchema"'
-_MAX_TAG_LENGTH = 100
-_MAX_TAGS = 50
 
 
 class ToolText(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +158,7 @@ def shrink_list(tools: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
     """
     listed = dict(tools)
     for shrink in (_without_output, _compacted, _with_brief_arguments):
-        excess = sum(_listed_bytes(tool.definition) + 1 for tool in listed.values()) + _DETAILS_TOOL_BYTES - LIST_BYTES
+        excess = sum(_listed_bytes(tool.definition) + 1 for tool in listed.values()) + DETAILS_TOOL_BYTES - LIST_BYTES
         if excess <= 0:
             break
         # a tool is shrunk again when it is chosen, because all smaller definitions at once take megabytes
@@ -228,5 +223,5 @@ def safety_of(operation: Operation) -> Safety:
 def list_tags(operation: Operation) -> tuple[str, ...]:
     """Return the operation's tags, which profiles use for selection: at most 50, each cut to 100 characters."""
     named = [tag for tag in list_at(operation.node, "tags") if isinstance(tag, str)]
-    cleaned = dict.fromkeys(cut(clean_text(tag).strip(), _MAX_TAG_LENGTH) for tag in named[:_MAX_TAGS])
+    cleaned = dict.fromkeys(cut(clean_text(tag).strip(), MAX_TAG_LENGTH) for tag in named[:MAX_TAGS])
     return tuple(tag for tag in cleaned if tag)

@@ -8,20 +8,21 @@ import msgspec
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.json_text import decode_json
 from gateway.openapi.query.api import ApiView
-from gateway.openapi.query.limits import DEFAULT_LIMIT, MAX_ANSWER_BYTES, MAX_DEPTH
+from gateway.openapi.query.limits import (
+    DEFAULT_LIMIT,
+    MAX_ANSWER_BYTES,
+    MAX_DEPTH,
+    MAX_PAGE_BYTES,
+    MAX_SHOWN_LENGTH,
+    MAX_SUGGESTED,
+    SEPARATOR_BYTES,
+)
 from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
 from gateway.openapi.query.references import Resolver
 from gateway.openapi.query.search import Hit, Ranking
 from gateway.openapi.query.sizes import measure
 from gateway.openapi.query.truncation import find_part, fit, skip
 from gateway.openapi.query.words import suggest
-
-_SEPARATOR_BYTES = 12
-MAX_PAGE_BYTES = 256 * 1024
-"""Limit on the bytes of the items of one page; the first item is always included."""
-
-_MAX_SHOWN_LENGTH = 300
-_MAX_SUGGESTED = 5
 
 Answer = dict[str, object]
 _Item = TypeVar("_Item")
@@ -175,7 +176,7 @@ def choose_views(views: Sequence[ApiView], source: str | None) -> Sequence[ApiVi
     found = [view for view in views if view.source == source]
     if not found:
         names = [view.source for view in views]
-        raise QueryRefused(f"Source not found: {_cut(source)}", suggest(source, names) or names[:_MAX_SUGGESTED])
+        raise QueryRefused(f"Source not found: {_cut(source)}", suggest(source, names) or names[:MAX_SUGGESTED])
     return found
 
 
@@ -209,10 +210,10 @@ def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, Outlined
         if len(matches) == 1:
             return matches[0]
     if found:
-        shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MAX_SUGGESTED]]
+        shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:MAX_SUGGESTED]]
         raise QueryRefused(f"Several operations match {_cut(key)}; give the source, or method and path", shown)
     names = {name for view in views for endpoint in view.endpoints for name in _names(view, endpoint)}
-    raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, limit=_MAX_SUGGESTED))
+    raise QueryRefused(f"Endpoint not found: {_cut(key)}", suggest(key, names, limit=MAX_SUGGESTED))
 
 
 def _names(view: ApiView, endpoint: OutlinedOperation) -> Iterable[str]:
@@ -233,7 +234,7 @@ def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEn
             f"Several sources have a schema {_cut(name)}; give `source`", [view.source for view, _ in found]
         )
     names = {entry.name for view in views for entry in view.schemas}
-    raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, limit=_MAX_SUGGESTED))
+    raise QueryRefused(f"Schema not found: {_cut(name)}", suggest(name, names, limit=MAX_SUGGESTED))
 
 
 def _api_description(view: ApiView, room: int) -> Answer:
@@ -255,7 +256,7 @@ def _first(texts: Sequence[str], room: int) -> Sequence[str]:
     """As many of the first strings as fit into `room` bytes."""
     shown: list[str] = []
     for text in texts:
-        room -= measure(text) + _SEPARATOR_BYTES
+        room -= measure(text) + SEPARATOR_BYTES
         if room < 0:
             break
         shown.append(text)
@@ -337,4 +338,4 @@ def _cut_to_size(whole: Answer, head: Answer, query: QueryCall) -> Answer:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN_LENGTH else text[: _MAX_SHOWN_LENGTH - 1] + "…"
+    return text if len(text) <= MAX_SHOWN_LENGTH else text[: MAX_SHOWN_LENGTH - 1] + "…"

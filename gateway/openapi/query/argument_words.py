@@ -4,10 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from gateway.domain.json_access import as_list, as_object
-
-_MAX_NAMES = 100
-_MAX_TEXT_LENGTH = 2_000
-_MAX_NODES = 2_000
+from gateway.openapi.query.limits import MAX_INDEXED_LENGTH, MAX_NAMES, MAX_SEARCHED_NODES
 
 
 def argument_words(schema: object) -> tuple[tuple[str, ...], str]:
@@ -21,13 +18,13 @@ def argument_words(schema: object) -> tuple[tuple[str, ...], str]:
         names[name] = None
         if description:
             texts.append(description)
-    return tuple(names)[:_MAX_NAMES], "\n".join(dict.fromkeys(texts))[:_MAX_TEXT_LENGTH]
+    return tuple(names)[:MAX_NAMES], "\n".join(dict.fromkeys(texts))[:MAX_INDEXED_LENGTH]
 
 
 def _properties(schema: object) -> Iterator[tuple[str, str]]:
     """The properties in a schema and all its parts, breadth first."""
     waiting = deque([schema])
-    for _ in range(_MAX_NODES):
+    for _ in range(MAX_SEARCHED_NODES):
         if not waiting:
             return
         node = waiting.popleft()

@@ -18,14 +18,16 @@ from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.servers import list_servers
 from gateway.openapi.query.argument_words import argument_words
-from gateway.openapi.query.limits import MAX_OUTLINE_BYTES
+from gateway.openapi.query.limits import (
+    MAX_NAMES,
+    MAX_OUTLINE_BYTES,
+    MAX_OUTLINED_LENGTH,
+    MAX_OUTLINED_NAME_LENGTH,
+    MAX_SUMMARY_LENGTH,
+)
 from gateway.openapi.query.links import Links
 from gateway.openapi.query.plain_details import PlainDetails, kind_at
 
-_MAX_SUMMARY_LENGTH = 200
-_MAX_TEXT_LENGTH = 4_000
-_MAX_NAME_LENGTH = 200
-_MAX_NAMES = 100
 _COPIED_FIELDS = ("requestBody", "responses", "externalDocs", "callbacks")
 _NOTHING = msgspec.Raw(b"{}")
 
@@ -146,8 +148,8 @@ class _Outliner:
             title=found.document.title,
             version=found.document.version,
             openapi=".".join(map(str, found.document.dialect)),
-            summary=_cut(text_at(about, "summary"), _MAX_TEXT_LENGTH),
-            description=_cut(text_at(about, "description"), _MAX_TEXT_LENGTH),
+            summary=_cut(text_at(about, "summary"), MAX_OUTLINED_LENGTH),
+            description=_cut(text_at(about, "description"), MAX_OUTLINED_LENGTH),
             servers=self._servers(found.root),
             tags=self._tags(endpoints),
             section=self._section,
@@ -186,8 +188,8 @@ class _Outliner:
         return OutlinedOperation(
             method=clean(operation.method),
             path=clean(operation.path),
-            summary=_cut(text_at(words, "summary"), _MAX_SUMMARY_LENGTH),
-            description=_cut(text_at(words, "description"), _MAX_TEXT_LENGTH),
+            summary=_cut(text_at(words, "summary"), MAX_SUMMARY_LENGTH),
+            description=_cut(text_at(words, "description"), MAX_OUTLINED_LENGTH),
             operation_id=None if operation.operation_id is None else clean(operation.operation_id),
             tags=_names(list_at(node, "tags")),
             deprecated=is_true_at(node, "deprecated"),
@@ -243,7 +245,7 @@ class _Outliner:
         return SchemaEntry(
             name=clean(name),
             kind=shown,
-            description=_cut(text_at(about, "description"), _MAX_SUMMARY_LENGTH),
+            description=_cut(text_at(about, "description"), MAX_SUMMARY_LENGTH),
             deprecated=is_true_at(about, "deprecated"),
             links=self._links.schemas_of(node),
             schema=self._encode(node, "schemas"),
@@ -292,8 +294,8 @@ def _cut(text: str | None, limit: int) -> str:
 
 
 def _names(found: Iterable[object]) -> tuple[str, ...]:
-    texts = [clean(text)[:_MAX_NAME_LENGTH] for text in found if isinstance(text, str) and text]
-    return tuple(dict.fromkeys(texts))[:_MAX_NAMES]
+    texts = [clean(text)[:MAX_OUTLINED_NAME_LENGTH] for text in found if isinstance(text, str) and text]
+    return tuple(dict.fromkeys(texts))[:MAX_NAMES]
 
 
 def _declared_tags(root: Object) -> Sequence[str]:

@@ -7,13 +7,9 @@ import msgspec
 from gateway.domain.json_access import Object, as_list, as_object, point
 from gateway.domain.json_text import decode_json
 from gateway.openapi.document.references import find_step, ref_tokens
-from gateway.openapi.query.limits import MAX_DEPTH
+from gateway.openapi.query.limits import MAX_DEPTH, MAX_RESOLVED_LEVELS, MAX_RESOLVED_NODES
 from gateway.openapi.query.links import canonical_pointer
 from gateway.openapi.query.outline import Outline
-
-_MAX_NODES = 20_000
-_MAX_LEVELS = 80
-"""Nesting level up to which references are resolved. The JSON readers of clients fail at about 200 levels."""
 
 Json: TypeAlias = object
 
@@ -27,7 +23,7 @@ class _RefPosition(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        return self.depth > 0 and self.level < _MAX_LEVELS  # guard: resolved-depth
+        return self.depth > 0 and self.level < MAX_RESOLVED_LEVELS  # guard: resolved-depth
 
     def inside(self) -> "_RefPosition":
         return _RefPosition(self.depth, self.level + 1, self.above)
@@ -44,7 +40,7 @@ class Resolver:
         self._section = outline.section
         self._schemas = {entry.name: entry.schema for entry in outline.schemas}
         self._read: dict[str, Json] = {}
-        self._room = _MAX_NODES
+        self._room = MAX_RESOLVED_NODES
 
     def resolve(self, value: Json, depth: int, *, within: str | None = None) -> Json:
         """Replace the references in a value with their targets, nested at most `depth` deep.

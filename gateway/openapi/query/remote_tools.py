@@ -8,11 +8,11 @@ import msgspec
 from gateway.domain.json_text import decode_object
 from gateway.domain.tools import Tool
 from gateway.openapi.query.argument_words import argument_words
+from gateway.openapi.query.limits import MAX_SUMMARY_LENGTH
 from gateway.openapi.query.outline import Outline, OutlinedOperation
 
 REMOTE_METHOD: Final = "TOOL"
 """The method of tools that are no operations of a document; a tool's path is its name."""
-_MAX_SUMMARY_LENGTH = 200
 _SHOWN = ("outputSchema", "annotations")
 
 
@@ -35,7 +35,7 @@ def _endpoint(identity: str, tool: Tool) -> OutlinedOperation:
     return OutlinedOperation(
         method=method,
         path=path,
-        summary=summary[:_MAX_SUMMARY_LENGTH],
+        summary=summary[:MAX_SUMMARY_LENGTH],
         description=description,
         parameters=names,
         argument_text=texts,

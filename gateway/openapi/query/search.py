@@ -7,28 +7,22 @@ from itertools import accumulate, chain, islice
 
 import msgspec
 
-from gateway.openapi.query.limits import MAX_WORDS
+from gateway.openapi.query.limits import (
+    MAX_COMPARED,
+    MAX_COMPARED_LENGTH,
+    MAX_KNOWN,
+    MAX_UNKNOWN,
+    MAX_WORDS,
+    MIN_NEAR_LENGTH,
+    MIN_TWO_EDITS,
+)
 from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.word_index import ALL_FIELDS, BITS, WordIndex
-from gateway.openapi.query.words import MAX_COMPARED_LENGTH, asked_words, is_near
-
-_MAX_UNKNOWN = 5
-_MAX_KNOWN = 3
-"""Words of a question that are not indexed are compared with all indexed words, at most five of them, and only if at
-most three others are indexed: each costs as much as the rest of a long question, which loses little without them.
-"""
-
-
-_MAX_COMPARED = 2_000
-"""Limit on the edit distances that one question computes. Each takes up to about 50 µs; names of real documents need
-less than a tenth of them.
-"""
+from gateway.openapi.query.words import asked_words, is_near
 
 _NEAR = 0.25
 """The similarity of words within the edit distance, which is 2 from `_MIN_TWO_EDITS` letters on, else 1."""
 
-_MIN_NEAR_LENGTH = 4
-_MIN_TWO_EDITS = 8
 
 _METHOD_FACTOR = 1.2
 """Ranking factor of an operation whose method is a word of the query."""
@@ -58,14 +52,14 @@ class Ranking:
         self._fields = ALL_FIELDS if field is None else BITS[field]
         self._scores = [0.0] * self._starts[-1]
         self._found_fields = bytearray(self._starts[-1])
-        self._comparisons_left = _MAX_COMPARED
+        self._comparisons_left = MAX_COMPARED
         asked = asked_words(query)
         counts = {word: sum(index.count(word) for index in indexes) for word in asked}
         known = sorted(filter(counts.__getitem__, asked), key=counts.__getitem__)
-        unknown = [word for word in asked if not counts[word]] if len(known) <= _MAX_KNOWN else []
+        unknown = [word for word in asked if not counts[word]] if len(known) <= MAX_KNOWN else []
         for word in known[:MAX_WORDS]:  # guard: search-words
             self._add({word: 1.0})
-        for word in unknown[:_MAX_UNKNOWN]:
+        for word in unknown[:MAX_UNKNOWN]:
             self._add(self._similar(word))
         self._prefer_titles(asked)
         self._prefer_methods(asked)
@@ -111,9 +105,9 @@ class Ranking:
 
     def _near(self, word: str) -> Mapping[str, float]:
         """Return the indexed words within an edit distance of one or two that share the first or last two letters."""
-        if not _MIN_NEAR_LENGTH <= len(word) <= MAX_COMPARED_LENGTH:
+        if not MIN_NEAR_LENGTH <= len(word) <= MAX_COMPARED_LENGTH:
             return {}
-        edits = 2 if len(word) >= _MIN_TWO_EDITS else 1
+        edits = 2 if len(word) >= MIN_TWO_EDITS else 1
         candidates = dict.fromkeys(chain.from_iterable(index.similar_in_shape(word, edits) for index in self._indexes))
         compared = list(islice(candidates, self._comparisons_left))  # guard: near-words-few
         self._comparisons_left -= len(compared)

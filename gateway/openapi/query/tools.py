@@ -10,23 +10,22 @@ from gateway.openapi.query.limits import (
     FIELDS,
     MAX_ANSWER_BYTES,
     MAX_DEPTH,
+    MAX_OFFSET,
+    MAX_OPERATION_LENGTH,
     MAX_PER_PAGE,
     MAX_POINTER_LENGTH,
+    MAX_QUERY_LENGTH,
+    MAX_TEXT_LENGTH,
 )
 
 CALL: Final = "call_endpoint"
 DETAILS: Final = "get_endpoint_details"
 SEARCH: Final = "search_endpoints"
 
-_MAX_TEXT_LENGTH = 2_000
-_MAX_QUERY_LENGTH = 8_000
-_MAX_OPERATION_LENGTH = 65_536
-"""Characters of an operation or path; longer than the request targets that servers usually accept."""
-_MAX_OFFSET = 1_000_000
 Schema = Mapping[str, Any]
 
 
-def _text(description: str, max_length: int = _MAX_TEXT_LENGTH) -> Schema:
+def _text(description: str, max_length: int = MAX_TEXT_LENGTH) -> Schema:
     return {"type": "string", "minLength": 1, "maxLength": max_length, "description": description}
 
 
@@ -44,9 +43,9 @@ _ENDPOINT = {
     "operation": _text(
         "The endpoint: the `operation` from a list, such as `GET /pets/{id}` or `TOOL name`, or its operationId or "
         "tool name. Alternatively give `path` and `method`.",
-        _MAX_OPERATION_LENGTH,
+        MAX_OPERATION_LENGTH,
     ),
-    "path": _text("The path as listed, such as /pets/{id}; with `method`.", _MAX_OPERATION_LENGTH),
+    "path": _text("The path as listed, such as /pets/{id}; with `method`.", MAX_OPERATION_LENGTH),
 }
 _METHOD = _text(
     "HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, TRACE or another, in any case; TOOL for tools of MCP"
@@ -63,7 +62,7 @@ _PAGE: Mapping[str, Schema] = {
     "offset": {
         "type": "integer",
         "minimum": 0,
-        "maximum": _MAX_OFFSET,
+        "maximum": MAX_OFFSET,
         "default": 0,
         "description": "Number of items to skip.",
     },
@@ -172,7 +171,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         _object(
             {
                 **_SOURCE,
-                "query": _text("The question, or words to find in any order.", _MAX_QUERY_LENGTH),
+                "query": _text("The question, or words to find in any order.", MAX_QUERY_LENGTH),
                 "searchIn": {
                     "type": "string",
                     "enum": ["all", *FIELDS],

@@ -11,14 +11,13 @@ import msgspec
 
 from gateway.domain.json_access import as_list, as_object, point, unescape_token
 from gateway.openapi.document.references import find_step
-from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_POINTER_LENGTH, WHOLE_BYTES
+from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_CUT_NAME_LENGTH, MAX_POINTER_LENGTH, WHOLE_BYTES
 from gateway.openapi.query.sizes import INDENT, Sizes, measure
 
 _STUB = 160
 """Bytes reserved for a `$cut` object, without its pointer."""
 _SPLIT = 1_500
 """A larger member is shown in part if at least this many bytes are available for it."""
-_MAX_NAME_LENGTH = 2_000
 
 
 def render(value: object) -> str:
@@ -157,7 +156,7 @@ def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, ob
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= _MAX_NAME_LENGTH else name[: _MAX_NAME_LENGTH - 1] + "…"
+    return name if len(name) <= MAX_CUT_NAME_LENGTH else name[: MAX_CUT_NAME_LENGTH - 1] + "…"
 
 
 def _stub(pointer: str, size: int, *, offset: int = 0) -> dict[str, object]:

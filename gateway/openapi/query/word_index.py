@@ -9,7 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from gateway.openapi.query.limits import FIELDS, MAX_POSTINGS
+from gateway.openapi.query.limits import (
+    FIELDS,
+    MAX_INDEXED_LENGTH,
+    MAX_POSTINGS,
+    MIN_SUBSTRING_LENGTH,
+    POSTING_BYTES,
+    WORD_BYTES,
+)
 from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.remote_tools import REMOTE_METHOD
 from gateway.openapi.query.words import asked_words, indexed_words
@@ -27,10 +34,7 @@ _TENTHS = 10
 _DESCRIPTION_TENTHS = 7
 """The weight of a word in the descriptions of arguments, in tenths; names of arguments have the weight of FIELDS."""
 
-_POSTING_BYTES, _WORD_BYTES = 9, 160
 _BEGINS, _WITHIN = 0.6, 0.3
-_MIN_SUBSTRING_LENGTH = 3
-_MAX_TEXT_LENGTH = 2_000
 
 
 class WordIndex:
@@ -55,7 +59,7 @@ class WordIndex:
     @property
     def size(self) -> int:
         """The approximate size in bytes."""
-        return _POSTING_BYTES * len(self._numbers) + _WORD_BYTES * len(self._words)
+        return POSTING_BYTES * len(self._numbers) + WORD_BYTES * len(self._words)
 
     def __len__(self) -> int:
         return len(self.endpoints)
@@ -75,9 +79,9 @@ class WordIndex:
 
     def containing(self, word: str) -> Mapping[str, float]:
         """Return the indexed words that contain or begin with a word, with their similarity to it."""
-        if len(word) >= _MIN_SUBSTRING_LENGTH:
+        if len(word) >= MIN_SUBSTRING_LENGTH:
             return {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._words if word in known}
-        if len(word) == _MIN_SUBSTRING_LENGTH - 1:
+        if len(word) == MIN_SUBSTRING_LENGTH - 1:
             return {known: _BEGINS for known in self._words if known.startswith(word)}
         return {}
 
@@ -168,6 +172,6 @@ def _text(endpoint: OutlinedOperation, field: str) -> str:
         case "parameters":
             return " ".join(endpoint.parameters)
         case "description":
-            return endpoint.description[:_MAX_TEXT_LENGTH]
+            return endpoint.description[:MAX_INDEXED_LENGTH]
         case _:
             return endpoint.argument_text

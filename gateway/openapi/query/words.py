@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from gateway.openapi.query.limits import MAX_COMPARED_LENGTH, MAX_SUGGESTED_NAME_LENGTH
+
 _STOP_WORDS = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they"
     " this to was will with i me my we our us you your its them who whom whose which what when"
@@ -18,9 +20,6 @@ Verbs such as `get`, `list` and `find` are not in the list: they are parts of na
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _WHOLE = re.compile(r"[^\W_]+")
-_MAX_NAME_LENGTH = 200
-MAX_COMPARED_LENGTH = 40
-"""Limit on the letters of words whose edit distance is computed; longer names with a slip share most trigrams."""
 
 _LIKE, _HELD = 0.2, 0.15
 
@@ -47,11 +46,11 @@ def asked_words(query: str) -> Sequence[str]:
 
 def suggest(wanted: str, names: Iterable[str], *, limit: int = 5) -> Sequence[str]:
     """Return the names most similar to the given one, the nearest first, without dissimilar names."""
-    text = wanted[:_MAX_NAME_LENGTH].lower()
+    text = wanted[:MAX_SUGGESTED_NAME_LENGTH].lower()
     grams = _trigrams(text)
     likeness: dict[str, float] = {}
     for name in names:
-        other = name[:_MAX_NAME_LENGTH].lower()
+        other = name[:MAX_SUGGESTED_NAME_LENGTH].lower()
         alike = _overlap(grams, _trigrams(other)) + (_HELD if text in other else 0.0)
         if alike < _LIKE and is_near(text, other, 1):
             alike = _LIKE

@@ -30,19 +30,21 @@ from gateway.domain.updates.source_changes import (
 )
 from gateway.openapi.query.outline import open_outline
 from gateway.openapi.review.excerpts import cut, make_difference
-from gateway.openapi.review.limits import MAX_OF_DOCUMENT, MAX_OF_TOOL
+from gateway.openapi.review.limits import (
+    MAX_COUNTED,
+    MAX_IN_ALL,
+    MAX_NAMED,
+    MAX_NEW_FINDINGS,
+    MAX_OF_DOCUMENT,
+    MAX_OF_TOOL,
+    MAX_SENSITIVE,
+)
 from gateway.openapi.review.outline_differences import compare_outlines
 from gateway.openapi.review.request_differences import sources_using, token_urls
 from gateway.openapi.review.schema_differences import TYPES
 from gateway.openapi.review.text_findings import find_hosts
 from gateway.openapi.review.tool_differences import compare_tool, decode_plan, is_unchanged
 
-MAX_IN_ALL = 2_000
-MAX_SENSITIVE = 50
-_MAX_COUNTED = 1_000
-"""Limit on the differences of one tool that are compared; a tool with as many counts as breaking."""
-_MAX_NAMED = 5
-_MAX_FINDINGS = 300
 _IMPACTS = tuple(Impact)
 _TYPE = f'"?(?:{"|".join(sorted(TYPES))})"?'
 _PLAIN_TYPES = re.compile(rf"{_TYPE}|\[{_TYPE}(?:,{_TYPE})*\]")
@@ -69,7 +71,7 @@ def compare_versions(before: ComparedVersion, after: Compilation) -> ImportChang
     added = list(_added_operations(before, fresh, moves))
     changed = list(_changed_operations(kept))
     removed = [_FoundChange(_removed(tool, moves), ()) for tool in known.values()]
-    document = sorted(islice(compare_outlines(before.outline, after.outline), _MAX_COUNTED), key=_rank)
+    document = sorted(islice(compare_outlines(before.outline, after.outline), MAX_COUNTED), key=_rank)
     room = _ListingBudget()
     return ImportChanges(
         sensitive=_summarise([*added, *changed]),
@@ -110,7 +112,7 @@ def _added_operations(
             differences = list(_sensitive_news(made.plan, origins=origins, schemes=schemes, urls=urls))
             impacts = [Impact.WIDENING]
         else:
-            differences, impacts = sorted(islice(compare_tool(former, made), _MAX_COUNTED), key=_rank), []
+            differences, impacts = sorted(islice(compare_tool(former, made), MAX_COUNTED), key=_rank), []
         change = OperationChange(
             identity=made.identity,
             tool=made.tool,
@@ -133,12 +135,12 @@ def _changed_operations(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) 
     for tool, made in kept:
         if is_unchanged(tool, made):
             continue
-        differences = sorted(islice(compare_tool(tool, made), _MAX_COUNTED), key=_rank)
+        differences = sorted(islice(compare_tool(tool, made), MAX_COUNTED), key=_rank)
         was = None if tool.name == made.tool else tool.name
         if differences or was is not None:
             further = [Impact.BREAKING] if was is not None else []
             # guard: rule-whole-comparison
-            if len(differences) == _MAX_COUNTED:
+            if len(differences) == MAX_COUNTED:
                 further.append(Impact.BREAKING)
             is_wider = all(one.impact is Impact.WIDENING for one in differences)
             # guard: rule-no-new-text
@@ -208,7 +210,7 @@ def _summarise(found: Iterable[_FoundChange]) -> tuple[SensitiveChange, ...]:
                 tools[difference.kind, difference.old, difference.new].append(one.change.tool)
     ordered = sorted(tools.items(), key=lambda item: (_RANKS[item[0][0]], -len(item[1])))
     return tuple(
-        SensitiveChange(kind=kind, old=old, new=new, tools=len(names), named=tuple(names[:_MAX_NAMED]))
+        SensitiveChange(kind=kind, old=old, new=new, tools=len(names), named=tuple(names[:MAX_NAMED]))
         for (kind, old, new), names in ordered[:MAX_SENSITIVE]
     )
 
@@ -225,7 +227,7 @@ def _new_findings(
         hosts = find_hosts(text) - known_hosts
         known_hosts |= hosts
         found += (TextFinding(kind=FindingKind.URL, pointer="", excerpt=cut(host), tool=tool) for host in sorted(hosts))
-    return tuple(found[:_MAX_FINDINGS])
+    return tuple(found[:MAX_NEW_FINDINGS])
 
 
 def _key(finding: TextFinding) -> bytes:

@@ -8,8 +8,8 @@ import orjson
 
 from gateway.domain.text_search.invisible import ESCAPED
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
+from gateway.openapi.review.limits import MAX_EXCERPT_LENGTH
 
-MAX_EXCERPT_LENGTH = 400
 _CONTEXT = 40
 
 

@@ -15,9 +15,9 @@ from gateway.domain.json_text import decode_json
 from gateway.domain.updates.source_changes import Difference, DifferenceKind, Impact
 from gateway.openapi.query.outline import Outline, decode_outline
 from gateway.openapi.review.excerpts import make_difference
+from gateway.openapi.review.limits import MAX_OUTLINE_STEPS
 
 _DERIVED = frozenset(("parameters", "schemas", "links"))
-_MAX_STEPS = 200_000
 _PLAIN_VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,64}")
 _Parts = Mapping[str, object]
 
@@ -57,11 +57,11 @@ class _OutlineComparison:
         """Yield all differences."""
         for section, before in old.items():
             yield from self._compare(before, new[section], f"/{section}", is_section=True)
-        for _ in range(_MAX_STEPS):
+        for _ in range(MAX_OUTLINE_STEPS):
             if not self._queue:
                 return
             yield from self._compare(*self._queue.popleft())
-        yield _text("", None, f"more than {_MAX_STEPS} values; the rest was not compared")
+        yield _text("", None, f"more than {MAX_OUTLINE_STEPS} values; the rest was not compared")
 
     def _compare(self, old: object, new: object, pointer: str, *, is_section: bool = False) -> Iterator[Difference]:
         if old == new:

@@ -23,10 +23,8 @@ from gateway.domain.updates.source_changes import FindingKind, TextFinding, look
 from gateway.openapi.document.document import Document
 from gateway.openapi.query.outline import Outline
 from gateway.openapi.review.excerpts import cut
+from gateway.openapi.review.limits import MAX_FINDINGS, MIN_SEARCHED_LENGTH, SEARCH_BATCH_BYTES, SMALL_BATCH_BYTES
 
-MAX_FINDINGS = 200
-_MIN_LENGTH = 12
-"""Minimum length of a searched text in characters; every suspicious phrase and secret has at least this length."""
 _COMMENT = "<!--"
 _EXAMPLES = frozenset(("example", "examples", "default", "enum", "const", "value"))
 """Members with values. An HTML comment in a value is part of a page or template, so it is not reported."""
@@ -38,8 +36,6 @@ _CONTAINERS: frozenset[type] = frozenset((dict, list))
 _OPERATION_DEPTH = 2
 _ENDS = (".", "!", "?", ":")
 _SEPARATOR = " 0" * 8
-_BATCH_BYTES = 64 * 1024
-_FEW_BYTES = 8 * 1024
 _Position: TypeAlias = "tuple[_Position, object] | None"
 """A place in a JSON value: the place of its container, and its name or index there; None for the value itself."""
 _Suspicion = tuple[FindingKind, str]
@@ -67,7 +63,7 @@ def find_in_definitions(definitions: Mapping[str, bytes]) -> Iterator[tuple[str,
     Pointers lead into the definition.
     """
     searched = _Search()
-    for batch in _batches((_read(name, "", text) for name, text in definitions.items()), _BATCH_BYTES):
+    for batch in _batches((_read(name, "", text) for name, text in definitions.items()), SEARCH_BATCH_BYTES):
         is_clear = searched.is_clear(batch)
         for part in batch:
             found = chain(_find_concealed_in(part), () if is_clear else searched.find(part))
@@ -90,10 +86,10 @@ def _find_all(
     parts = (_read(one.tool, "", one.definition) for one in compiled)
     outlined = () if outline is None else _outlined(outline, tools)
     searched = _Search()
-    for batch in _batches(chain(parts, outlined), _BATCH_BYTES):
+    for batch in _batches(chain(parts, outlined), SEARCH_BATCH_BYTES):
         if searched.is_clear(batch):
             continue
-        for few in _batches(batch, _FEW_BYTES):
+        for few in _batches(batch, SMALL_BATCH_BYTES):
             if not searched.is_clear(few):
                 for part in few:
                     yield from searched.find(part)
@@ -170,7 +166,7 @@ def _join(texts: Sequence[str]) -> str:
 
 
 def _read(tool: str | None, pointer: str, text: bytes) -> _TextPart:
-    return _TextPart(tool, pointer, text, _collect(orjson.loads(text), _MIN_LENGTH))
+    return _TextPart(tool, pointer, text, _collect(orjson.loads(text), MIN_SEARCHED_LENGTH))
 
 
 def _find_suspicions(text: str) -> tuple[_Suspicion, ...]:
@@ -262,7 +258,7 @@ def _located_texts(value: object, pointer: str, wanted: Collection[str]) -> Iter
         pending += reversed(inner)
         if is_object:
             for name in cast("dict[str, object]", one):
-                if name in wanted and (len(name) >= _MIN_LENGTH or not name.isascii()):
+                if name in wanted and (len(name) >= MIN_SEARCHED_LENGTH or not name.isascii()):
                     yield _pointer_of((position, name), pointer), name
 
 

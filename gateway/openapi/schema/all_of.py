@@ -7,18 +7,16 @@ beside the `allOf`, for the whole value. Interpreted literally, it refuses the p
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import Unusable, list_at, object_at
 from gateway.openapi.document.references import References
+from gateway.openapi.schema.limits import MAX_COPIED_VALUES, MAX_MERGED, MAX_MERGED_PARTS
 
 _CLOSED = "additionalProperties"
-_MAX_COPIED = 20_000
-_MAX_MERGED = 200
-_MAX_PARTS = 2_000
 
 
 class ClosedParts:
     """The relaxation of closed schemas in one document; at most 20,000 values are copied for it."""
 
     def __init__(self) -> None:
-        self._room = _MAX_COPIED
+        self._room = MAX_COPIED_VALUES
 
     def open(self, node: Object, references: References) -> Object | None:
         """Return the schema with each closed part open as far as its sibling parts require; None beyond the limit."""
@@ -61,12 +59,12 @@ def merged_schemas(node: object, references: References) -> list[Object]:
         schema = as_object(item)
         if schema is None or id(schema) in seen:
             continue
-        if len(found) >= _MAX_MERGED:
+        if len(found) >= MAX_MERGED:
             break
         seen.add(id(schema))
         found.append(schema)
         parts = list_at(schema, "allOf")
-        queue += [*_targets(schema, references), *parts[: max(0, _MAX_PARTS - len(queue))]]
+        queue += [*_targets(schema, references), *parts[: max(0, MAX_MERGED_PARTS - len(queue))]]
     return found
 
 

@@ -14,9 +14,9 @@ from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.schema.access import is_hidden
 from gateway.openapi.schema.all_of import merged_schemas
 from gateway.openapi.schema.discriminators import Discriminators
+from gateway.openapi.schema.limits import MAX_DISCRIMINATOR_VALUES
 from gateway.openapi.schema.property_values import PropertyValues, TooManySteps, Values, encode_value
 
-_MAX_VALUES = 200
 _REFERRING = frozenset(("$ref", "title", "description"))
 _SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -126,7 +126,7 @@ class BranchDiscriminator:
     def _named(self, ref: str) -> Sequence[str]:
         spelled = self._canonical(ref)
         name = _name_of(spelled)
-        return self._mapped.get(spelled, self._mapped.get(name, [name]))[:_MAX_VALUES]
+        return self._mapped.get(spelled, self._mapped.get(name, [name]))[:MAX_DISCRIMINATOR_VALUES]
 
     def _canonical(self, target: str) -> str:
         """The canonical spelling of a reference; for a name, or a file that became a component, the name."""

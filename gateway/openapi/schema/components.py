@@ -11,14 +11,11 @@ from gateway.domain.json_access import encode_exact
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
 from gateway.openapi.schema.definition_names import referenced_names
-from gateway.openapi.schema.limits import MAX_BRANCHES, MAX_SCHEMAS
+from gateway.openapi.schema.limits import MAX_BRANCHES, MAX_CACHED_CLOSURES, MAX_COMPONENT_NAME_LENGTH, MAX_SCHEMAS
 from gateway.openapi.schema.relaxation import relax, shorten
 from gateway.openapi.schema.translation import Schema, SchemaDialect, Translated, translate
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-_MAX_NAME_LENGTH = 100
-_MAX_CACHED_CLOSURES = 64
-"""Limit on cached closures; the compilation steps of one tool request the same closures."""
 _TOO_BRANCHED = f"more than {MAX_BRANCHES} schemas apply to one value; anything is accepted there"
 _LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
 
@@ -58,7 +55,7 @@ class Components:
         """Return the name of the referenced schema under `$defs`: the last token of `ref`, cleaned and made unique."""
         if ref not in self._names:
             tokens = ref_tokens(ref)
-            wanted = _NOT_A_NAME.sub("_", tokens[-1] if tokens else "document")[:_MAX_NAME_LENGTH] or "schema"
+            wanted = _NOT_A_NAME.sub("_", tokens[-1] if tokens else "document")[:MAX_COMPONENT_NAME_LENGTH] or "schema"
             self._names[ref] = self._variants.choose(wanted, f"{wanted}_{{}}".format)
         return self._names[ref]
 
@@ -72,7 +69,7 @@ class Components:
         """Return the schemas that these references reach, nearest first; at most `MAX_SCHEMAS` + 1."""
         start = tuple(dict.fromkeys(links))
         if start not in self._reaches:
-            if len(self._reaches) >= _MAX_CACHED_CLOSURES:
+            if len(self._reaches) >= MAX_CACHED_CLOSURES:
                 self._reaches.clear()
             self._reaches[start] = self._reach(start)
         return [self._components[ref] for ref in self._reaches[start]]

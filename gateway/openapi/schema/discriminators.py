@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from gateway.domain.json_access import Object, as_object, point
 from gateway.openapi.document.json_access import Unusable, list_at, object_at
 from gateway.openapi.document.references import References
+from gateway.openapi.schema.limits import MAX_SUBTYPES
 from gateway.openapi.schema.property_values import Steps
 
 _SECTIONS = (("components", "schemas"), ("definitions",))
-_MAX_SUBTYPES = 100
 
 
 class Discriminators:
@@ -35,7 +35,7 @@ class Discriminators:
         queue = [ref]
         for parent in queue:
             for child in self._children.get(parent, ()):
-                if child not in found and child != ref and len(found) < _MAX_SUBTYPES:
+                if child not in found and child != ref and len(found) < MAX_SUBTYPES:
                     found[child] = None
                     queue.append(child)
         return tuple(found)

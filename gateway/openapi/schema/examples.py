@@ -12,14 +12,18 @@ from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, list_at, object_at
 from gateway.openapi.document.references import References
 from gateway.openapi.schema.keywords import CHILD, IN_PLACE, IN_PLACE_LISTS
+from gateway.openapi.schema.limits import (
+    MAX_AT_ONE_PLACE,
+    MAX_EXAMPLE_BYTES,
+    MAX_LISTED_EXAMPLE_BYTES,
+    MAX_LISTED_EXAMPLES,
+    MAX_VISITS,
+    MAX_WHOLE_EXAMPLE_BYTES,
+)
 
 Path = tuple[str | int, ...]
 _Visits = Iterable[tuple[Any, Any]]
 
-MAX_EXAMPLE_BYTES = 64 * 1024
-MAX_AT_ONE_PLACE = 20
-MAX_VISITS = 20_000
-"""Limit on the visits of schemas to values, above which an example is not checked."""
 
 _MAPS = ("properties", "patternProperties", "dependentSchemas")
 _LISTS = (*IN_PLACE_LISTS, "prefixItems")
@@ -28,9 +32,6 @@ _NAMES = ("example", "x-example")
 _VALUES = ("value", "dataValue")
 _VALUE_KEYWORDS = frozenset(("enum", "const"))
 _PLAIN = frozenset(("type", "title", "description", "default", "deprecated", "examples"))
-_MAX_LISTED = 3
-_MAX_LISTED_CHARS = 200
-_MAX_FULL_CHARS = 1_500
 _STRUCTURED = frozenset((*_MAPS, *_LISTS, *_SINGLE, "$ref"))
 
 
@@ -99,12 +100,12 @@ def listed_examples(values: Sequence[object], node: Object, *, is_whole: bool) -
     """Return the examples to list: at most three small ones that add information to the schema."""
     if not _VALUE_KEYWORDS.isdisjoint(node) or node.get("type") == "boolean":
         return ()
-    max_size = _MAX_FULL_CHARS if is_whole else _MAX_LISTED_CHARS
+    max_size = MAX_WHOLE_EXAMPLE_BYTES if is_whole else MAX_LISTED_EXAMPLE_BYTES
     found: list[object] = []
     for value in values:
         size = size_of(value)
         is_new = value not in found and value is not None and ("default" not in node or value != node["default"])
-        if is_new and size is not None and size <= max_size and len(found) < _MAX_LISTED:
+        if is_new and size is not None and size <= max_size and len(found) < MAX_LISTED_EXAMPLES:
             found.append(value)
     return found
 

@@ -5,7 +5,8 @@ A pattern that needs backtracking, compiles to more than 1 MiB or has more than 
 
 import jsonschema_rs
 
-_MAX_PATTERN_LENGTH = 512
+from gateway.openapi.schema.limits import MAX_PATTERN_LENGTH
+
 _SIZES = (16 * 1024, 128 * 1024, 1024 * 1024)
 
 
@@ -19,7 +20,7 @@ class Patterns:
         """Return an upper bound on the bytes of the compiled pattern; None if the pattern must not be used."""
         if pattern not in self._costs:
             fitting = (size for size in _SIZES if _compiles(pattern, size))
-            self._costs[pattern] = next(fitting, None) if len(pattern) <= _MAX_PATTERN_LENGTH else None
+            self._costs[pattern] = next(fitting, None) if len(pattern) <= MAX_PATTERN_LENGTH else None
         return self._costs[pattern]
 
 

@@ -12,6 +12,7 @@ from gateway.openapi.document.json_access import list_at, object_at
 from gateway.openapi.document.references import References
 from gateway.openapi.schema.all_of import merged_schemas
 from gateway.openapi.schema.json_types import is_count, types_of
+from gateway.openapi.schema.limits import MAX_CHOICE_LEVELS, MAX_DISCRIMINATOR_STEPS
 
 Values = Sequence[object]
 Division = Callable[[Object, str], Values | None]
@@ -20,8 +21,6 @@ Division = Callable[[Object, str], Values | None]
 _UNCHECKED = frozenset(("pattern", "format", "not", "if"))
 _OTHERS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
 _STEPS, _STEPS_PER_BRANCH = 300, 50
-_MAX_STEPS = 100_000
-_MAX_LEVELS = 16
 
 
 class TooManySteps(Exception):
@@ -35,7 +34,7 @@ class Steps:
     """
 
     def __init__(self) -> None:
-        self._in_all = _MAX_STEPS
+        self._in_all = MAX_DISCRIMINATOR_STEPS
         self._left = 0
         self._levels = 0
 
@@ -56,7 +55,7 @@ class Steps:
             raise TooManySteps
 
     def __enter__(self) -> None:
-        if self._levels >= _MAX_LEVELS:
+        if self._levels >= MAX_CHOICE_LEVELS:
             raise TooManySteps
         self._levels += 1
 

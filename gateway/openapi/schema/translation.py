@@ -30,6 +30,7 @@ from gateway.openapi.schema.keywords import (
     settle_bounds,
     with_null,
 )
+from gateway.openapi.schema.limits import MAX_SCHEMA_DEPTH
 from gateway.openapi.schema.patterns import Patterns
 from gateway.openapi.schema.value_checks import ValueChecks
 from gateway.openapi.warnings import Warnings
@@ -39,7 +40,6 @@ Schema: TypeAlias = dict[str, object] | bool
 _NEGATING = frozenset(("not", "if"))
 _PATTERNED = "patternProperties"
 _VALUES = frozenset(("enum", "const", "default"))
-_MAX_DEPTH = 40
 
 
 class Translated(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,8 +142,8 @@ class _SchemaTranslator:
         self.branches += scope.in_place
         if isinstance(node, bool):
             return node
-        if self._depth >= _MAX_DEPTH:
-            self._lose(f"schemas are nested more than {_MAX_DEPTH} levels deep")
+        if self._depth >= MAX_SCHEMA_DEPTH:
+            self._lose(f"schemas are nested more than {MAX_SCHEMA_DEPTH} levels deep")
             return {}
         mapping = as_object(node)
         if mapping is None:

@@ -10,15 +10,12 @@ import orjson
 
 from gateway.domain.json_access import Object
 from gateway.openapi.schema.definition_names import referenced_names
-from gateway.openapi.schema.limits import MAX_DEFAULT_BYTES
+from gateway.openapi.schema.limits import MAX_CACHED_VALIDATORS, MAX_CHECKED_BYTES, MAX_DEFAULT_BYTES
 
 TEXTS = frozenset(("title", "description", "default", "deprecated", "examples"))
 """Keywords that restrict no value."""
 _SETTLED = TEXTS | {"type", "enum"}
 """Keywords for which a translation checks a default."""
-_MAX_CACHED = 500
-MAX_CHECKED_BYTES = 4096
-"""Limit on a default, its schema and the schemas that it references, above which the default is not checked."""
 _OPTIONS = jsonschema_rs.RegexOptions()
 
 
@@ -37,7 +34,7 @@ class ValueChecks:
         except TypeError:  # an integer beyond 64 bits
             return compile_schema(schema)
         if key not in self._validators:
-            if len(self._validators) >= _MAX_CACHED:
+            if len(self._validators) >= MAX_CACHED_VALIDATORS:
                 self._validators.clear()
             self._validators[key] = compile_schema(schema)
         return self._validators[key]

@@ -4,6 +4,7 @@ from typing import Any
 
 from gateway.domain.json_access import as_list
 from gateway.openapi.schema.json_types import type_of, types_of
+from gateway.openapi.schema.limits import MAX_KEPT_EXAMPLES
 
 _DROPPED = frozenset(
     (
@@ -17,7 +18,6 @@ _DROPPED = frozenset(
 
 _CLOSING = frozenset(("additionalProperties", "unevaluatedProperties"))
 _SCALARS = frozenset(("string", "number", "integer", "boolean"))
-_MAX_VALUES = 50
 TEXT = "string"
 
 
@@ -41,7 +41,7 @@ def widen(node: dict[str, object], error: Any, *, is_text: bool) -> bool:
 def _values_to_examples(node: dict[str, object], keyword: str) -> bool:
     """Replace `enum` or `const` by `examples`, because the listed values are still typical."""
     values = as_list(node.pop("enum", None)) or (node.pop("const", None),)
-    node["examples"] = [*(as_list(node.get("examples")) or ()), *values][:_MAX_VALUES]
+    node["examples"] = [*(as_list(node.get("examples")) or ()), *values][:MAX_KEPT_EXAMPLES]
     node.pop(keyword, None)
     return True
 

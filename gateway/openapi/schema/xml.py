@@ -9,9 +9,8 @@ from gateway.domain.http.plans import XmlKind, XmlNode
 from gateway.domain.json_access import Object, as_object
 from gateway.openapi.document.json_access import NOTHING, Unusable, is_true_at, list_at, object_at, text_at
 from gateway.openapi.document.references import References, ref_tokens
+from gateway.openapi.schema.limits import MAX_XML_MERGED, MAX_XML_NODES
 
-_MAX_NODES = 2_000
-_MAX_MERGED = 50
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _QUALIFIED = re.compile(r"(?:[^\W\d][\w.-]*:)?[^\W\d][\w.-]*")
 _KINDS = {kind.value: kind for kind in XmlKind}
@@ -56,7 +55,7 @@ class XmlNodes:
         target = self._follow(node)
         key = (id(target), id(node.get("xml")) if "$ref" in node else 0)
         if key not in self._indexes:
-            if len(self._nodes) >= _MAX_NODES:
+            if len(self._nodes) >= MAX_XML_NODES:
                 return None
             self._indexes[key] = len(self._nodes)
             self._unread.append((len(self._nodes), node, target))
@@ -105,7 +104,7 @@ class XmlNodes:
         for source in found:
             for part in (part for key in _MERGED for part in list_at(source, key)):
                 inner = self._follow(as_object(part) or NOTHING)
-                if id(inner) not in seen and len(found) < _MAX_MERGED:
+                if id(inner) not in seen and len(found) < MAX_XML_MERGED:
                     seen.add(id(inner))
                     found.append(inner)
         return found

@@ -15,7 +15,7 @@ from gateway.domain.listed.output_schema import loose_output_schema
 from gateway.domain.updates.import_reports import Status
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.document.document import read_tree
-from gateway.openapi.operation.list_budget import LIST_BYTES, TOOL_BYTES
+from gateway.openapi.operation.limits import LIST_BYTES, TOOL_BYTES
 from gateway.openapi.operation.schema_assembly import compiles
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.query.tools import DEFINITIONS

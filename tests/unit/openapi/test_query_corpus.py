@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from gateway.openapi.document.document import read_tree
-from gateway.openapi.query.answers import MAX_PAGE_BYTES
 from gateway.openapi.query.api import ApiView
-from gateway.openapi.query.limits import MAX_ANSWER_BYTES
+from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_PAGE_BYTES
 from gateway.openapi.query.references import Resolver
 from gateway.openapi.query.tools import DEFINITIONS
 from gateway.openapi.query.truncation import render

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import DocumentTooLarge
-from gateway.openapi.document.document import MAX_NODES
+from gateway.openapi.document.limits import MAX_NODES
 from gateway.openapi.options import DocumentForm
 from gateway.openapi.worker import answer
 from gateway.openapi.worker_messages import Task

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from gateway.errors import DocumentTooLarge, InvalidDocument
-from gateway.openapi.document.archive import FREE, MAX_FILES, MAX_UNPACKED_BYTES, unpack
+from gateway.openapi.document.archive import unpack
+from gateway.openapi.document.limits import FREE_BYTES, MAX_FILES, MAX_UNPACKED_BYTES
 from tests.support.archives import link_to, tar_of, tgz_of, zip_of, zipped_link
 
 FILES = {"a.yaml": b"a: 1", "b/c.json": b"{}"}
@@ -67,7 +68,7 @@ def test_what_may_not_be_in_an_archive_refuses_it(archive: bytes) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        lambda: {"a": b"0" * (FREE + 1)},
+        lambda: {"a": b"0" * (FREE_BYTES + 1)},
         lambda: {f"{number}": b"" for number in range(MAX_FILES + 1)},
         lambda: {f"{number}": b"0" * (MAX_UNPACKED_BYTES // 8) for number in range(10)},
     ],

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.errors import DocumentTooLarge, InvalidDocument
-from gateway.openapi.document import document
 from gateway.openapi.document.document import read_document, read_tree
+from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 
 
 def refusal(raw: Any) -> InvalidDocument:
@@ -126,7 +126,7 @@ def test_json_deeper_than_any_parser_goes_is_refused() -> None:
 def test_size_is_limited() -> None:
     """Ours: 32 MiB."""
     with pytest.raises(DocumentTooLarge):
-        read_document(b"{" + b" " * document.MAX_DOCUMENT_BYTES + b"}")
+        read_document(b"{" + b" " * MAX_DOCUMENT_BYTES + b"}")
 
 
 def test_the_number_of_values_is_limited() -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.openapi.document.plain_text import MAX_HTML_LENGTH, plain_text
+from gateway.openapi.document.limits import MAX_HTML_LENGTH
+from gateway.openapi.document.plain_text import plain_text
 from tests.support.openapi import compile_it, definition_of, document, only, operation, with_parameter
 
 ISSUE: dict[str, Any] = {"type": "object", "properties": {name: {} for name in ("id", "title", "state")}}

@@ -9,9 +9,9 @@ import pytest
 from gateway.domain.updates.import_reports import ExampleCounts, Status
 from gateway.errors import InvalidDocument
 from gateway.openapi.compiler import compile_document
-from gateway.openapi.operation.example_checks import MAX_EXAMPLES
+from gateway.openapi.operation.limits import MAX_EXAMPLES
 from gateway.openapi.options import ImportOptions
-from gateway.openapi.schema.examples import MAX_EXAMPLE_BYTES
+from gateway.openapi.schema.limits import MAX_EXAMPLE_BYTES
 from tests.support.openapi import accepts, body_of, compile_it, fate, input_of, operation, with_body, with_parameter
 
 _GRAMMAR = "#/components/schemas/Grammar"

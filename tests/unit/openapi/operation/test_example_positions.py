@@ -313,7 +313,7 @@ def test_every_example_of_a_real_document_is_found(
     """Ours: if each example were refused, each pointer would lead to exactly that example (OAS-8)."""
     root = read_tree(real_document.raw)
     monkeypatch.setattr(ExampleChecks, "_fault_of_example", print_value)
-    for module, limit in ((warnings, "_MAX_TEXTS"), (outputs, "_MAX_WARNINGS")):
+    for module, limit in ((warnings, "MAX_WARNINGS"), (outputs, "MAX_OUTPUT_WARNINGS")):
         monkeypatch.setattr(module, limit, sys.maxsize)
 
     result = compile_document(real_document.raw, replace(OPTIONS, output_schemas=True)).report

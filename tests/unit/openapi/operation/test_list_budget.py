@@ -9,9 +9,9 @@ from gateway.domain.listed.definition import served_bytes
 from gateway.domain.sources import Compilation
 from gateway.domain.tools import FULL_INPUT_META, digest_input
 from gateway.domain.updates.import_reports import Status
-from gateway.openapi.operation.list_budget import COMPACT_TOOL_BYTES, LIST_BYTES, SHORTENED, TOOL_BYTES
+from gateway.openapi.operation.limits import COMPACT_TOOL_BYTES, LIST_BYTES, MAX_BRIEF_LENGTH, TOOL_BYTES
+from gateway.openapi.operation.list_budget import SHORTENED
 from gateway.openapi.operation.schema_assembly import compiles
-from gateway.openapi.operation.tool_definition import MAX_BRIEF_LENGTH
 from gateway.openapi.query.tools import DEFINITIONS, DETAILS
 from tests.support.grammars import WORDS, search_api
 from tests.support.openapi import accepts, compile_it, definition_of, fate, only, operation, with_body, with_parameter

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.openapi.query.answers import MAX_PAGE_BYTES, QueryRefused
+from gateway.openapi.query.answers import QueryRefused
 from gateway.openapi.query.api import ApiView
-from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_PER_PAGE
+from gateway.openapi.query.limits import MAX_ANSWER_BYTES, MAX_PAGE_BYTES, MAX_PER_PAGE
 from gateway.openapi.query.sizes import Sizes, measure
 from gateway.openapi.query.truncation import fit, render
 from tests.support.queries import Reader, ask, view_of

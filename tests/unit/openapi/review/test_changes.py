@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.domain.updates.source_changes import ComparedVersion, Impact, ImportChanges
-from gateway.openapi.review.changes import MAX_IN_ALL, compare_versions
-from gateway.openapi.review.limits import MAX_OF_TOOL
+from gateway.openapi.review.changes import compare_versions
+from gateway.openapi.review.limits import MAX_IN_ALL, MAX_OF_TOOL
 from tests.support.documents import many, pets
 from tests.support.openapi import compile_it
 from tests.support.real_documents import RealDocument

@@ -12,7 +12,7 @@ from gateway.domain.text_search.look_alikes import has_mixed_letters, skeleton
 from gateway.domain.updates.source_changes import FindingKind
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
-from gateway.openapi.review.text_findings import MAX_FINDINGS
+from gateway.openapi.review.limits import MAX_FINDINGS
 from tests.support.documents import pets
 from tests.support.openapi import compile_it
 from tests.support.poisoned import poisoned_documents

@@ -11,8 +11,8 @@ import msgspec
 from gateway.domain.json_access import Object, as_list, as_object
 from gateway.openapi.schema.components import Component
 from gateway.openapi.schema.definition_names import referenced_names
+from gateway.openapi.schema.limits import MAX_UNITED
 
-_MAX_MERGED = 50
 _ANNOTATIONS = frozenset(("title", "description", "examples", "default", "deprecated"))
 _DEPENDENT = frozenset(
     ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "patternProperties", "minContains")
@@ -33,7 +33,7 @@ def merge(schema: object, shared: Mapping[str, Component]) -> MergedSchema:
     queue = [schema]
     for item in queue:
         node = as_object(item)
-        if node is None or len(layers) >= _MAX_MERGED:
+        if node is None or len(layers) >= MAX_UNITED:
             return MergedSchema(schema=schema)
         layers.append({key: value for key, value in node.items() if key not in {"$ref", "allOf"}})
         for name in referenced_names({"$ref": node.get("$ref")}):
