@@ -112,9 +112,21 @@ def settable(declared: Any) -> Sequence[Member]:
 
 
 @cached
+def stored(declared: Any) -> Sequence[Member]:
+    """The members that admins set, without those that only act at creation."""
+    return [each for each in settable(declared) if each.is_stored]
+
+
+@cached
 def visible(declared: Any) -> Sequence[Member]:
     """The members that admins set and responses have: neither secrets nor members that only act at creation."""
-    return [each for each in settable(declared) if each.is_stored and not each.is_secret]
+    return [each for each in stored(declared) if not each.is_secret]
+
+
+@cached
+def secret_members(declared: Any) -> Sequence[Member]:
+    """The secret parts of the objects of a class."""
+    return [each for each in stored(declared) if each.is_secret]
 
 
 @cached

@@ -31,15 +31,12 @@ from gateway.web.kinds.models import models_of
 from gateway.web.kinds.singleton_models import singleton_models_of
 from gateway.web.models import BodyModel, NoQuery
 
-_EACH = 50
-"""Objects that are validated between two checkpoints of the event loop: at most 10 ms."""
-
 
 async def apply(admin: AdminDependencies, call: AdminRequest[ManifestSetSent, NoQuery]) -> AdminResponse:
     """Make the tenant's objects those of manifests, in one transaction, and show what changes."""
     body = call.body
     origin = {"commit": body.commit, "author": body.author}
-    wanted = await _read_all(body.objects, call.by.caller, admin.catalog.options)
+    wanted = await read_objects(body.objects, call.by.caller, admin.catalog.options)
     given = ManifestSet(
         wanted=wanted,
         of_set=body.set,
@@ -62,7 +59,7 @@ async def apply(admin: AdminDependencies, call: AdminRequest[ManifestSetSent, No
     return AdminResponse(content=AppliedSetShown.of(done))
 
 
-async def _read_all(objects: Sequence[ObjectSent], caller: Caller, options: CatalogOptions) -> Sequence[Wanted]:
+async def read_objects(objects: Sequence[ObjectSent], caller: Caller, options: CatalogOptions) -> Sequence[Wanted]:
     """Validate the objects.
 
     Raises:
@@ -78,8 +75,7 @@ async def _read_all(objects: Sequence[ObjectSent], caller: Caller, options: Cata
             faults += [replace(fault, pointer=f"/objects/{place}{fault.pointer}") for fault in error.faults]
         if len(faults) >= MAX_FAULTS:
             break
-        if place % _EACH == _EACH - 1:
-            await checkpoint()
+        await checkpoint()  # guard: manifest-validation-in-steps
     if faults:
         message = f"the body at {faults[0].pointer}: {faults[0].reason}"
         raise InvalidBody(message, faults=faults[:MAX_FAULTS])

@@ -113,10 +113,7 @@ class Collection(Generic[T]):
         ready = compose
         if self.prepare is not None:
             seen = await self._read(tenant, catalog, name, expected)
-            if seen is not None and is_equal(self.kind, first := compose(seen), seen):
-                ready = as_prepared(self.kind, compose, first, first)  # nothing of it will be written
-            else:
-                ready = await self.ready(tenant, catalog, compose, seen, by=by)
+            ready = await self.ready_to_set(tenant, catalog, compose, seen, by=by)
         async with open_changes(tenant, catalog, by=by) as opened:
             await opened.lock()
             done, is_new = await self.write_set(opened, name, ready, expected=expected)
@@ -228,6 +225,14 @@ class Collection(Generic[T]):
         first = compose(current)
         prepared = await self._prepare(tenant, catalog, first, by)
         return compose if prepared is first else as_prepared(self.kind, compose, first, prepared)
+
+    async def ready_to_set(
+        self, tenant: TenantId, catalog: CatalogContext, compose: Compose[T], current: T | None, *, by: Author
+    ) -> Compose[T]:
+        """As `ready`, but an object that would not change is not prepared, because nothing of it will be written."""
+        if current is not None and is_equal(self.kind, first := compose(current), current):
+            return as_prepared(self.kind, compose, first, first)
+        return await self.ready(tenant, catalog, compose, current, by=by)
 
     async def write_new(self, opened: OpenChanges, new: T) -> T:
         """Create an object in open changes; see `create`."""

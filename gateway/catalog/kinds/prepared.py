@@ -7,7 +7,7 @@ from gateway.catalog.kinds.special_functions import Compose
 from gateway.domain.members.markers import Shape
 from gateway.errors import Conflict
 from gateway.kinds.kind import Kind, T
-from gateway.kinds.members import settable, values_of
+from gateway.kinds.members import settable, stored, values_of
 
 _KEPT = ("id", "version", "created_at", "updated_at")
 """Members of the current object that a prepared object does not replace."""
@@ -15,8 +15,7 @@ _KEPT = ("id", "version", "created_at", "updated_at")
 
 def is_equal(kind: Kind[T], one: T, other: T) -> bool:
     """True if both objects have the same stored members of those that admins set."""
-    members = [each for each in settable(kind.of) if each.is_stored]
-    return values_of(one, members) == values_of(other, members)
+    return values_of(one, stored(kind.of)) == values_of(other, stored(kind.of))
 
 
 def as_prepared(kind: Kind[T], compose: Compose[T], first: T, prepared: T) -> Compose[T]:

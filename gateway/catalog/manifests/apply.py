@@ -7,7 +7,7 @@ change is not written. A dry run executes the same transaction and rolls it back
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gateway.catalog.manifests.differences import ValueChange, find_changes, secrets_in
+from gateway.catalog.manifests.differences import ValueChange, find_changes, secrets_of
 from gateway.catalog.manifests.drafts import Draft, prepare_all, read_drafts
 from gateway.catalog.manifests.limits import MAX_FAULTS, MAX_PREPARE_SECONDS, MAX_SECONDS, within
 from gateway.catalog.manifests.manifest import (
@@ -41,7 +41,7 @@ async def apply_manifests(tenant: TenantId, catalog: CatalogContext, given: Mani
 
     Raises:
         InvalidBody: an object or a term is invalid; the faults have the places.
-        Conflict: a set may not take over an object or remove as many, or objects name each other in a circle.
+        Conflict: a set may not take over an object or remove as many, or objects name each other in a cycle.
         PreconditionFailed: an expected version is not the current one; the faults name the objects.
         LimitExceeded: the application takes too long.
         GatewayError: the kind of an object refused it, as a request for that object alone would be.
@@ -81,7 +81,7 @@ async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
     found = await _read_owners(opened, given, drafts)
     owners = Owners(opened.catalog, given, found)
     owners.refuse_foreign([(draft.place, draft.wanted, draft.before) for draft in drafts])
-    drafts = [owners.keep_secrets(draft) for draft in drafts]
+    drafts = await owners.keep_secrets(drafts)
     references = await _find_references(opened, drafts) if given.is_dry_run else ()
     nodes = [
         Node(
@@ -121,7 +121,7 @@ async def _write(opened: OpenChanges, owners: Owners, draft: Draft, tag: str | N
     except GatewayError as error:
         raise locate(error, draft.place, draft.wanted) from error.__cause__
     is_written = before is None or after.version != before.version
-    secrets = secrets_in(draft.composed, target.members)
+    secrets = secrets_of(draft.composed)
     is_adopted = await owners.own(opened, target, after, secrets=secrets, is_written=is_written)
     if before is None:
         action = ManifestAction.CREATE

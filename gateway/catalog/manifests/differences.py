@@ -13,7 +13,7 @@ from gateway.domain.json_access import point
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Veil
 from gateway.domain.members.secret import Secret
-from gateway.kinds.members import Member
+from gateway.kinds.members import Member, secret_members, values_of
 
 _DOMAIN = b"manifest\0"
 _SECRETS = b"manifest secrets\0"
@@ -51,9 +51,9 @@ def digest_of(one: Any, members: Sequence[Member], *, key: bytes) -> bytes:
     return hmac.digest(key, _DOMAIN + text, "sha256")
 
 
-def secrets_in(one: Any, members: Sequence[Member]) -> Mapping[str, Secret]:
+def secrets_of(one: Any) -> Mapping[str, Secret]:
     """The secret parts that an object gives."""
-    values: Mapping[str, Any] = {each.name: getattr(one, each.name) for each in members if each.is_secret}
+    values = values_of(one, secret_members(type(one)))
     return {name: value for name, value in values.items() if value is not None}
 
 

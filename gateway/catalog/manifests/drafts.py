@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import anyio
@@ -12,7 +11,7 @@ from gateway.catalog.manifests.manifest import ManifestSet, Wanted, locate
 from gateway.catalog.manifests.targets import CollectionTarget
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
 from gateway.domain.identifiers import TenantId
-from gateway.errors import GatewayError, NameConflict, NameTaken, PreconditionFailed
+from gateway.errors import GatewayError, NameConflict, NameTaken
 from gateway.kinds.members import values_of
 from gateway.kinds.references import Address
 from gateway.store.engine import Db
@@ -26,12 +25,9 @@ class Draft:
     wanted: Wanted
     before: Any | None
     composed: Any
+    refers: frozenset[Address]
+    """The objects that the wanted one names."""
     former_key: str | None = None
-
-    @property
-    def refers(self) -> frozenset[Address]:
-        """The objects that the wanted one names."""
-        return self.wanted.target.refers(self.composed)
 
     @property
     def is_equal(self) -> bool:
@@ -73,18 +69,25 @@ async def _read(tenant: TenantId, db: Db, place: int, wanted: Wanted, former: st
     target, key = wanted.target, wanted.key
     before: Any = await target.read(tenant, db, key)
     moved = None if former is None else await target.read(tenant, db, former)
-    if moved is None:
-        return Draft(place=place, wanted=wanted, before=before, composed=wanted.compose(before))
-    if before is not None:
+    if moved is not None and before is not None:
         owner = NameConflict(name=key, owner=f"{target.name}:{key}")
         raise NameTaken(f"the name is taken, so {former} cannot have it", conflicts=[owner])
-    return Draft(place=place, wanted=wanted, before=moved, composed=wanted.compose(moved), former_key=former)
+    current = before if moved is None else moved
+    composed: Any = wanted.compose(current)
+    return Draft(
+        place=place,
+        wanted=wanted,
+        before=current,
+        composed=composed,
+        refers=target.refers(composed),
+        former_key=None if moved is None else former,
+    )
 
 
 async def prepare_all(
     tenant: TenantId, catalog: CatalogContext, drafts: Sequence[Draft], by: Author
 ) -> Sequence[Wanted]:
-    """Run the checks of changed objects that may wait for the network, some at once.
+    """Run the checks of changed objects that may wait for the network, some at once; none begins after a refusal.
 
     Return the wanted objects as the transaction composes them.
 
@@ -98,6 +101,8 @@ async def prepare_all(
     async def prepare(draft: Draft) -> None:
         one = draft.wanted
         async with slots:
+            if refused:  # guard: apply-prepares-none-after-a-refusal
+                return
             try:
                 compose = await one.target.ready(tenant, catalog, one.compose, draft.before, by=by)
             except GatewayError as error:
@@ -107,22 +112,8 @@ async def prepare_all(
 
     async with anyio.create_task_group() as group:
         for draft in drafts:
-            if not draft.is_equal:
+            if draft.wanted.target.is_prepared:
                 group.start_soon(prepare, draft)
-            elif draft.wanted.target.is_prepared:
-                wanted[draft.place] = replace(draft.wanted, compose=partial(_compose_equal, draft.wanted))
     if refused:
         raise refused[min(refused)]
     return wanted
-
-
-def _compose_equal(wanted: Wanted, current: Any | None) -> Any:
-    """Compose an object that was equal, so that it was not prepared.
-
-    Raises:
-        PreconditionFailed: it is not equal any more.
-    """
-    composed, members = wanted.compose(current), wanted.target.members
-    if current is None or values_of(composed, members) != values_of(current, members):  # guard: apply-prepared
-        raise PreconditionFailed("it was changed during the request; repeat the request")
-    return composed

@@ -1,13 +1,12 @@
 """The order in which the objects of an application are written: each one after those that it names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.errors import Conflict, Fault
 from gateway.kinds.references import Address
-
-_MAX_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,47 +19,72 @@ class Node:
     exists: bool
 
 
+class _Waits:
+    """The references of nodes that are not sorted yet, to other nodes that are not."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        places = {node.address: place for place, node in enumerate(nodes)}
+        self._nodes = nodes
+        self._named_by: dict[int, list[int]] = {}
+        self._all: list[int] = []
+        """The number of nodes that each one waits for."""
+        self._new: list[int] = []
+        """The number of those that do not exist yet."""
+        for place, node in enumerate(nodes):
+            named = {places[each] for each in node.refers if each in places and each != node.address}
+            self._all.append(len(named))
+            self._new.append(sum(not nodes[target].exists for target in named))
+            for target in named:
+                self._named_by.setdefault(target, []).append(place)
+
+    def is_ready(self, place: int) -> bool:
+        """True if a node waits for none."""
+        return not self._all[place]
+
+    def is_possible(self, place: int) -> bool:
+        """True if a node waits only for nodes that exist."""
+        return not self._new[place]
+
+    def release(self, place: int) -> Sequence[int]:
+        """Note that a node is sorted; return those that waited for it."""
+        waited = self._named_by.get(place, ())
+        for other in waited:
+            self._all[other] -= 1
+            self._new[other] -= not self._nodes[place].exists
+        return waited
+
+
 def sort_by_references(nodes: Sequence[Node]) -> Sequence[int]:
     """Return the positions of the nodes in the order of writing; without references, by rank and position.
 
-    A circle of references is left at an object whose references all exist.
+    A cycle of references is left at an object whose references all exist. The work is linear in the references.
 
     Raises:
-        Conflict: new objects name each other in a circle; the faults name the objects.
+        Conflict: new objects name each other in a cycle; the faults name the objects.
     """
-    places = {node.address: place for place, node in enumerate(nodes)}
-    waits = {place: _inside(node, places) for place, node in enumerate(nodes)}
-    named_by: dict[int, list[int]] = {}
-    for place, targets in waits.items():
-        for target in targets:
-            named_by.setdefault(target, []).append(place)
-    ready = [(nodes[place].rank, place) for place, targets in waits.items() if not targets]
+    waits = _Waits(nodes)
+    waiting = set(range(len(nodes)))
+    ready = [(node.rank, place) for place, node in enumerate(nodes) if waits.is_ready(place)]
+    possible = [place for place in range(len(nodes)) if waits.is_possible(place)]
     heapify(ready)
     found: list[int] = []
-    while waits:
-        place = heappop(ready)[1] if ready else _leave_circle(nodes, waits)
-        if waits.pop(place, None) is None:
+    while waiting:
+        if not ready and not possible:
+            raise _cycle(sorted(waiting))
+        place = heappop(ready)[1] if ready else heappop(possible)
+        if place not in waiting:
             continue
+        waiting.remove(place)
         found.append(place)
-        for other in named_by.get(place, ()):
-            if other in waits:
-                waits[other].discard(place)
-                if not waits[other]:
-                    heappush(ready, (nodes[other].rank, other))
+        for other in waits.release(place):
+            if waits.is_ready(other):
+                heappush(ready, (nodes[other].rank, other))
+            if waits.is_possible(other):
+                heappush(possible, other)
     return found
 
 
-def _inside(node: Node, places: Mapping[Address, int]) -> set[int]:
-    return {places[each] for each in node.refers if each in places and each != node.address}
-
-
-def _leave_circle(nodes: Sequence[Node], waits: Mapping[int, set[int]]) -> int:
-    """The first object that can be written before those that it names, because they exist."""
-    for place, targets in waits.items():
-        if all(nodes[target].exists for target in targets):
-            return place
-    faults = [
-        Fault(pointer=f"/objects/{place}", reason="is new, and names new objects that name it in a circle")
-        for place in list(waits)[:_MAX_SHOWN]
-    ]
-    raise Conflict("objects name each other in a circle; create one of them without its reference", faults=faults)
+def _cycle(places: Sequence[int]) -> Conflict:
+    reason = "is new, and names new objects that name it in a cycle"
+    faults = [Fault(pointer=f"/objects/{place}", reason=reason) for place in places[:MAX_FAULTS]]
+    return Conflict("objects name each other in a cycle; create one of them without its reference", faults=faults)

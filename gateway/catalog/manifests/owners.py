@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.catalog.manifests.differences import digest_of, digest_of_secrets, secrets_in
+from anyio.lowlevel import checkpoint
+
+from gateway.catalog.manifests.differences import digest_of, digest_of_secrets, secrets_of
 from gateway.catalog.manifests.drafts import Draft
 from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted
@@ -58,13 +60,21 @@ class Owners:
         keys = self._catalog.sealer.derive_kept(_KEYS)
         return not any(hmac.compare_digest(digest_of(one, target.members, key=key), owned.digest) for key in keys)
 
-    def keep_secrets(self, draft: Draft) -> Draft:
+    async def keep_secrets(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
+        """The drafts without the secrets that their set applied last."""
+        kept: list[Draft] = []
+        for draft in drafts:
+            kept.append(self._keep_secrets(draft))
+            await checkpoint()  # guard: manifest-secrets-compared-in-steps
+        return kept
+
+    def _keep_secrets(self, draft: Draft) -> Draft:
         """The draft without the secrets that its set applied last, if nothing else would change; else the draft itself.
 
         Stored objects have no secrets to compare, so the object would be written each time.
         """
         wanted, target = draft.wanted, draft.wanted.target
-        owned, given = self.owner(target, draft.before), secrets_in(draft.composed, target.members)
+        owned, given = self.owner(target, draft.before), secrets_of(draft.composed)
         if owned is None or owned.set != self._given.of_set or owned.secrets is None or not given:
             return draft
         keys, secrets = self._catalog.sealer.derive_kept(_KEYS), owned.secrets

@@ -14,7 +14,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, Fault, InvalidBody
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import key_of
-from gateway.kinds.members import Member, settable
+from gateway.kinds.members import Member, stored
 from gateway.kinds.references import Address, references_of
 from gateway.kinds.singleton import Singleton
 from gateway.store.engine import Db
@@ -43,7 +43,7 @@ class CollectionTarget:
     @property
     def members(self) -> Sequence[Member]:
         """The members that a manifest sets."""
-        return [one for one in settable(self.kind.of) if one.is_stored]
+        return stored(self.kind.of)
 
     @property
     def is_prepared(self) -> bool:
@@ -118,7 +118,7 @@ class CollectionTarget:
         self, tenant: TenantId, catalog: CatalogContext, compose: Compose, current: Any | None, *, by: Author
     ) -> Compose:
         """Check a wanted object before the transaction; return the function that composes it in the transaction."""
-        return await self.collection.ready(tenant, catalog, compose, current, by=by)
+        return await self.collection.ready_to_set(tenant, catalog, compose, current, by=by)
 
     async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
         """Replace or create an object; an equal one is not written."""
@@ -161,7 +161,7 @@ class SingletonTarget:
     @property
     def members(self) -> Sequence[Member]:
         """The members that a manifest sets."""
-        return settable(self.kind.of)
+        return stored(self.kind.of)
 
     async def read(self, tenant: TenantId, db: Db, key: str) -> Any:
         """The tenant's object."""

@@ -1,9 +1,12 @@
 """The order in which the objects of an application are written."""
 
+import sys
+
 import pytest
 
 from gateway.catalog.manifests.order import Node, sort_by_references
 from gateway.errors import Conflict
+from tests.support.loop_work import LoopWork
 
 
 def _node(name: str, *refers: str, rank: int = 0, exists: bool = False) -> Node:
@@ -24,8 +27,8 @@ def test_an_object_follows_those_that_it_names() -> None:
     assert sort_by_references([]) == []
 
 
-def test_a_circle_of_new_objects_is_refused() -> None:
-    """Ours: objects that exist may name each other; new ones cannot be created in a circle (CFG-1)."""
+def test_a_cycle_of_new_objects_is_refused() -> None:
+    """Ours: objects that exist may name each other; new ones cannot be created in a cycle (CFG-1)."""
     assert _sorted(_node("a", "b"), _node("b", "a", exists=True), _node("c", "a")) == "abc"
     with pytest.raises(Conflict) as refused:
         sort_by_references([_node("a", "b"), _node("b", "c"), _node("c", "b"), _node("d")])
@@ -38,3 +41,18 @@ def test_long_chains_and_crowds_are_sorted_in_linear_work() -> None:
     assert sort_by_references(chain) == list(range(999, -1, -1))
     crowd = [_node("all"), *(_node(str(number), "all") for number in range(999))]
     assert sort_by_references(crowd) == list(range(1_000))
+
+
+def test_cycles_are_left_in_linear_work() -> None:
+    """Ours: objects that wait behind many cycles of existing objects are not searched again for each cycle (CFG-1)."""
+    waiting = [_node(f"w{number}", *(f"e{each}" for each in range(20)), "last") for number in range(300)]
+    cycles = [_node(f"e{number}", f"e{number ^ 1}", exists=True) for number in range(300)]
+    nodes = [*waiting, *cycles, _node("last", "e299")]
+    work, former = LoopWork(), sys.getprofile()
+    sys.setprofile(work.count)
+    try:
+        found = sort_by_references(nodes)
+    finally:
+        sys.setprofile(former)
+    assert (len(found), set(found[-300:])) == (601, set(range(300)))
+    assert work.calls < 20 * len(nodes) + 300 * 21 * 5

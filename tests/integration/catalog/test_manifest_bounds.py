@@ -1,0 +1,52 @@
+"""Bounds of one application: the work of the event loop at once, the size of its result, and its time."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from gateway.catalog.manifests.apply import apply_manifests
+from gateway.catalog.manifests.drafts import Draft
+from gateway.catalog.manifests.manifest import ManifestSet, Wanted
+from gateway.catalog.manifests.owners import Owners
+from gateway.catalog.manifests.targets import TARGETS
+from gateway.catalog.transaction import Author
+from gateway.domain.tenancy.principals import Operator
+from gateway.domain.tenancy.profiles import Profile, Rule
+from gateway.kinds.selections import PROFILE
+from tests.integration.catalog.conftest import Changes
+from tests.support.loop_work import loop_work
+
+BY = Author(caller=Operator(), correlation_id="test")
+MAX_CALLS = 20_000
+"""Python functions that the event loop may enter between two of its iterations: about 5 ms."""
+
+
+def _keep(wanted: Profile, _: Profile | None) -> Profile:
+    return wanted
+
+
+def _wanted(name: str, **members: object) -> Wanted:
+    return Wanted(target=TARGETS["profile"], key=name, compose=partial(_keep, PROFILE.make(name, members)))
+
+
+async def test_an_application_leaves_the_event_loop_to_others(changes: Changes) -> None:
+    """Ours: the work between two iterations of the event loop has a bound, however large the objects are (CFG-1)."""
+    rules = tuple(Rule(names=(f"a{number}", "b*")) for number in range(50))
+    wanted = [_wanted(f"p{number}", include=rules, exclude=rules) for number in range(100)]
+    async with loop_work() as work:
+        for is_dry_run in (False, True):
+            given = ManifestSet(wanted=wanted, is_dry_run=is_dry_run)
+            await apply_manifests(changes.tenant.id, changes.catalog, given, by=BY)
+    assert 0 < work.most_calls < MAX_CALLS
+
+
+async def test_secrets_are_compared_in_steps(changes: Changes) -> None:
+    """Ours: the event loop runs others between the comparisons of two objects (CFG-1)."""
+    wanted: Sequence[Wanted] = [_wanted(f"p{number}") for number in range(50)]
+    drafts = [
+        Draft(place=place, wanted=one, before=None, composed=one.compose(None), refers=frozenset())
+        for place, one in enumerate(wanted)
+    ]
+    owners = Owners(changes.catalog, ManifestSet(wanted=wanted, of_set="platform"), ())
+    async with loop_work() as work:
+        assert await owners.keep_secrets(drafts) == drafts
+    assert work.iterations >= len(drafts)
