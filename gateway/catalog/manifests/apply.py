@@ -51,8 +51,7 @@ async def apply_manifests(tenant: TenantId, catalog: CatalogContext, given: Mani
         async with catalog.store.transaction(tenant) as db:
             drafts = await read_drafts(tenant, db, given)
         given = replace(given, wanted=await prepare_all(tenant, catalog, drafts, by))
-    with within(MAX_SECONDS, "transaction"):
-        return await _apply(tenant, catalog, given, by)
+    return await _apply(tenant, catalog, given, by)
 
 
 async def _apply(tenant: TenantId, catalog: CatalogContext, given: ManifestSet, by: Author) -> AppliedSet:
@@ -61,8 +60,10 @@ async def _apply(tenant: TenantId, catalog: CatalogContext, given: ManifestSet, 
         async with open_changes(tenant, catalog, by=by) as opened:
             named = {"set": given.of_set} if given.of_set is not None else {}
             opened.of_set, opened.origin = given.of_set, {**given.origin, **named}
-            await opened.lock()
-            result = await _write_all(opened, given)
+            # Neither the commit nor what follows it: a refusal of a stored change would lose generated secrets.
+            with within(MAX_SECONDS, "transaction"):
+                await opened.lock()
+                result = await _write_all(opened, given)
             if given.is_dry_run:
                 raise _RolledBack
     except _RolledBack:

@@ -15,7 +15,7 @@ MAX_EXPECTED: Final = 4_000
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the body: 4 KiB for each of the objects; its parsing takes 50 ms of a thread."""
 MAX_SECONDS: Final = 30.0
-"""Seconds from the start of the transaction to its commit, in which other changes of the tenant wait."""
+"""Seconds of the transaction without its commit, in which other changes of the tenant wait."""
 MAX_PREPARE_SECONDS: Final = 60.0
 """Seconds of all checks before the transaction, which wait for upstreams."""
 PREPARED_AT_ONCE: Final = 8

@@ -1,7 +1,11 @@
 """Bounds of one application: the work of the event loop at once, the size of its result, and its time."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+
+import anyio
 
 from gateway.catalog.manifests.apply import apply_manifests
 from gateway.catalog.manifests.drafts import Draft
@@ -37,6 +41,24 @@ async def test_an_application_leaves_the_event_loop_to_others(changes: Changes) 
             given = ManifestSet(wanted=wanted, is_dry_run=is_dry_run)
             await apply_manifests(changes.tenant.id, changes.catalog, given, by=BY)
     assert 0 < work.most_calls < MAX_CALLS
+
+
+async def test_a_commit_is_not_refused(changes: Changes) -> None:
+    """Ours: time is bounded until the commit; what follows it cannot turn a stored change into a refusal (CFG-1)."""
+    before, after = list[float](), list[float]()
+
+    def compose(current: Profile | None) -> Profile:
+        before.append(anyio.current_effective_deadline())
+        return replace(current or PROFILE.make("a", {}), description="By hand.")
+
+    def count_drift(_: str) -> None:
+        after.append(anyio.current_effective_deadline())
+
+    catalog = replace(changes.catalog, count_drift=count_drift)
+    await apply_manifests(changes.tenant.id, catalog, ManifestSet(wanted=[_wanted("a")], of_set="platform"), by=BY)
+    given = ManifestSet(wanted=[Wanted(target=TARGETS["profile"], key="a", compose=compose)])
+    await apply_manifests(changes.tenant.id, catalog, given, by=BY)
+    assert (max(before) < math.inf, after) == (True, [math.inf])
 
 
 async def test_secrets_are_compared_in_steps(changes: Changes) -> None:
