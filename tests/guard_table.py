@@ -665,6 +665,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "manifest-validation-in-steps": (SKIP, "test_objects_are_validated_in_steps"),
     },
     "tests/integration/catalog/test_manifests.py": {
+        "manifest-reads-end": (
+            becomes("refused.append(locate(error, place, wanted))\ncontinue"),
+            "test_reading_ends_at_the_first_error",
+        ),
         "apply-prepares-none-after-a-refusal": (
             NEVER,
             "test_few_checks_run_at_once_and_the_first_refusal_counts",

@@ -88,6 +88,21 @@ async def test_an_object_is_named_once(acme: RunningGateway) -> None:
     ]
 
 
+async def test_names_of_terms_are_texts(acme: RunningGateway) -> None:
+    """Ours: former names and names of expected objects are printable and bounded, as names are (CFG-1)."""
+    for bad in ("", "\x00", "a\nb", "\x9f", "x" * 10_000):
+        moves = [{"kind": "profile", "from": bad, "to": "a"}, {"kind": "profile", "from": "a", "to": bad}]
+        places = zip(("from", "to"), moves, strict=True)
+        for pointer, move in places:
+            refused = await send(acme, [profile("a")], moved=[move])
+            assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, f"/moved/0/{pointer}")
+        refused = await send(acme, [], expected=[{"kind": "watch", "name": bad, "etag": None}])
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/expected/0/name")
+    lone = b'{"objects":[],"expected":[{"kind":"profile","name":"\\ud800","etag":null}]}'
+    headers = {"content-type": "application/json"}
+    assert (await acme.admin.post(PATH, content=lone, headers=headers)).status_code == 400
+
+
 async def test_floods_are_refused_before_they_are_read(acme: RunningGateway) -> None:
     """Ours: too many objects, bytes, levels and faults are bounded; nothing is stored (CFG-1)."""
     before = await entries_of(acme)

@@ -16,16 +16,8 @@ from gateway.kinds.manifests import MANIFEST_KINDS
 from gateway.web.models import GIVEN, Absent, BodyModel
 
 _KindName = Annotated[str, Field(max_length=64, description="The kind.", json_schema_extra={"enum": [*MANIFEST_KINDS]})]
-_Key = Annotated[
-    str, Field(max_length=MAX_URL_LENGTH, description="The name; for a kind without names, the member that is unique.")
-]
-_KeyOrNone = Annotated[
-    str | None,
-    Field(
-        max_length=MAX_URL_LENGTH,
-        description="The name; for a kind without names, the member that is unique; null for a singleton.",
-    ),
-]
+_KeyText = Annotated[str, Field(max_length=MAX_URL_LENGTH, pattern=PRINTABLE)]
+_KEY = "The name; for a kind without names, the member that is unique"
 _Origin = Annotated[str | Absent, GIVEN, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
 
 
@@ -33,7 +25,7 @@ class ObjectSent(BodyModel):
     """A wanted object."""
 
     kind: _KindName
-    name: _KeyOrNone = None
+    name: Annotated[str | None, Field(max_length=MAX_URL_LENGTH, description=f"{_KEY}; null for a singleton.")] = None
     members: Annotated[
         dict[str, Any],
         Field(description="The members that a PUT takes, without the name; absent ones have their default."),
@@ -44,15 +36,15 @@ class MoveSent(BodyModel):
     """A new name for an object, which keeps its id."""
 
     kind: _KindName
-    former: Annotated[_Key, Field(alias="from")]
-    to: _Key
+    former: Annotated[_KeyText, Field(alias="from", description=f"{_KEY}.")]
+    to: Annotated[_KeyText, Field(description=f"{_KEY}.")]
 
 
 class ExpectedSent(BodyModel):
     """The version that an object must have."""
 
     kind: _KindName
-    name: _KeyOrNone = None
+    name: Annotated[_KeyText | None, Field(description=f"{_KEY}; null for a singleton.")] = None
     etag: Annotated[str | None, Field(max_length=200, description="The entity tag; null if it must not exist.")]
 
 

@@ -49,14 +49,19 @@ async def read_drafts(tenant: TenantId, db: Db, given: ManifestSet) -> Sequence[
     """Read the current object of each wanted one, and compose the objects to write.
 
     Raises:
-        GatewayError: an object cannot be composed; the faults of all such objects have their places.
+        GatewayError: an object cannot be read, or some cannot be composed; the faults have their places.
     """
     former = {(move.target.name, move.to): move.source for move in given.moved}
     drafts: list[Draft] = []
     refused: list[GatewayError] = []
     for place, wanted in enumerate(given.wanted):
         try:
-            drafts.append(await _read(tenant, db, place, wanted, former.get(wanted.address)))
+            before, former_key = await _find(tenant, db, wanted, former.get(wanted.address))
+        except GatewayError as error:
+            # An error of a statement ends the transaction; another statement would be an internal error.
+            raise locate(error, place, wanted) from error.__cause__  # guard: manifest-reads-end
+        try:
+            drafts.append(_compose(place, wanted, before, former_key))
         except GatewayError as error:
             refused.append(locate(error, place, wanted))
     if refused:
@@ -65,22 +70,28 @@ async def read_drafts(tenant: TenantId, db: Db, given: ManifestSet) -> Sequence[
     return drafts
 
 
-async def _read(tenant: TenantId, db: Db, place: int, wanted: Wanted, former: str | None) -> Draft:
+async def _find(tenant: TenantId, db: Db, wanted: Wanted, former: str | None) -> tuple[Any | None, str | None]:
+    """The current object, and its key if a move changes it."""
     target, key = wanted.target, wanted.key
     before: Any = await target.read(tenant, db, key)
     moved = None if former is None else await target.read(tenant, db, former)
-    if moved is not None and before is not None:
+    if moved is None:
+        return before, None
+    if before is not None:
         owner = NameConflict(name=key, owner=f"{target.name}:{key}")
         raise NameTaken(f"the name is taken, so {former} cannot have it", conflicts=[owner])
-    current = before if moved is None else moved
-    composed: Any = wanted.compose(current)
+    return moved, former
+
+
+def _compose(place: int, wanted: Wanted, before: Any | None, former_key: str | None) -> Draft:
+    composed: Any = wanted.compose(before)
     return Draft(
         place=place,
         wanted=wanted,
-        before=current,
+        before=before,
         composed=composed,
-        refers=target.refers(composed),
-        former_key=None if moved is None else former,
+        refers=wanted.target.refers(composed),
+        former_key=former_key,
     )
 
 

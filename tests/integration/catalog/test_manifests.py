@@ -1,5 +1,6 @@
 """Checks before the transaction of an application, which may wait for upstreams."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -7,16 +8,17 @@ import anyio
 import pytest
 
 from gateway.catalog.kinds.profiles import PROFILES
-from gateway.catalog.manifests.drafts import Draft, prepare_all
+from gateway.catalog.manifests.drafts import Draft, prepare_all, read_drafts
 from gateway.catalog.manifests.limits import PREPARED_AT_ONCE
-from gateway.catalog.manifests.manifest import Wanted
+from gateway.catalog.manifests.manifest import ManifestSet, Wanted
 from gateway.catalog.manifests.targets import CollectionTarget
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.profiles import Profile
-from gateway.errors import ReferenceMissing
+from gateway.errors import DatabaseUnavailable, GatewayError, ReferenceMissing
 from gateway.kinds.selections import PROFILE
+from gateway.store.engine import Db
 from tests.integration.catalog.conftest import Changes
 
 BY = Author(caller=Operator(), correlation_id="test")
@@ -53,6 +55,34 @@ async def test_few_checks_run_at_once_and_the_first_refusal_counts(changes: Chan
         await prepare_all(changes.tenant.id, changes.catalog, drafts, BY)
     assert refused.value.faults[0].pointer == "/objects/3"
     assert (len(checked), "p5" in checked, most) == (PREPARED_AT_ONCE, False, PREPARED_AT_ONCE)
+
+
+async def test_reading_ends_at_the_first_error(changes: Changes) -> None:
+    """Ours: after an error of a statement, its transaction is used no more; errors of composing are collected (CFG-1)."""
+    reads = list[str]()
+
+    class Target(CollectionTarget):
+        async def read(self, tenant: TenantId, db: Db, key: str) -> Profile | None:
+            reads.append(key)
+            if key == "unreadable":
+                raise DatabaseUnavailable("a statement has failed")
+            return None
+
+    def refuse(_: Profile | None) -> Profile:
+        raise ReferenceMissing("it cannot be composed")
+
+    target = Target(collection=PROFILES, rank=0)
+
+    async def read(*names: str) -> Sequence[str]:
+        wanted = [Wanted(target=target, key=name, compose=refuse) for name in names]
+        with pytest.raises(GatewayError) as refused:
+            async with changes.catalog.store.transaction(changes.tenant.id) as db:
+                await read_drafts(changes.tenant.id, db, ManifestSet(wanted=wanted))
+        return [fault.pointer for fault in refused.value.faults]
+
+    assert await read("a", "b") == ["/objects/0", "/objects/1"]
+    assert await read("a", "unreadable", "b") == ["/objects/1"]
+    assert reads == ["a", "b", "a", "unreadable"]
 
 
 async def test_an_equal_object_is_not_checked(changes: Changes) -> None:
