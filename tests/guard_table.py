@@ -655,16 +655,13 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "prune-protected": (NEVER, "test_protected_objects_need_a_permission"),
     },
     "tests/integration/catalog/test_manifest_bounds.py": {
-        "references-by-class": (
-            swap("naming_members(", "naming_members.__wrapped__("),
-            "test_an_application_leaves_the_event_loop_to_others",
-        ),
         "manifest-secrets-compared-in-steps": (SKIP, "test_secrets_are_compared_in_steps"),
     },
     "tests/unit/admin/routes/test_manifests.py": {
         "manifest-validation-in-steps": (SKIP, "test_objects_are_validated_in_steps"),
     },
     "tests/integration/catalog/test_manifests.py": {
+        "apply-reads-unlocked": (without(1), "test_reading_before_the_transaction_waits_for_no_row"),
         "manifest-reads-end": (
             becomes("refused.append(locate(error, place, wanted))\ncontinue"),
             "test_reading_ends_at_the_first_error",

@@ -45,7 +45,7 @@ def _kinds_in(hint: Any, seen: set[Any]) -> Iterator[str]:
 
 
 def _within(one: Any) -> Iterator[Address]:
-    for name, kind in naming_members(type(one)):  # guard: references-by-class
+    for name, kind in naming_members(type(one)):
         yield from _of(getattr(one, name), kind)
 
 

@@ -77,7 +77,7 @@ async def _apply(tenant: TenantId, catalog: CatalogContext, given: ManifestSet, 
 
 
 async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
-    drafts = await read_drafts(opened.tenant, opened.db, given)
+    drafts = await read_drafts(opened.tenant, opened.db, given, is_locked=True)
     await _check_expected(opened, given)
     found = await _read_owners(opened, given, drafts)
     owners = Owners(opened.catalog, given, found)

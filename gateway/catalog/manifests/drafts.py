@@ -45,8 +45,8 @@ class Draft:
         return await target.write(opened, self.wanted.key, self.wanted.compose)
 
 
-async def read_drafts(tenant: TenantId, db: Db, given: ManifestSet) -> Sequence[Draft]:
-    """Read the current object of each wanted one, and compose the objects to write.
+async def read_drafts(tenant: TenantId, db: Db, given: ManifestSet, *, is_locked: bool = False) -> Sequence[Draft]:
+    """Read the current object of each wanted one, and compose the objects to write; see `Target.read` for `is_locked`.
 
     Raises:
         GatewayError: an object cannot be read, or some cannot be composed; the faults have their places.
@@ -56,7 +56,7 @@ async def read_drafts(tenant: TenantId, db: Db, given: ManifestSet) -> Sequence[
     refused: list[GatewayError] = []
     for place, wanted in enumerate(given.wanted):
         try:
-            before, former_key = await _find(tenant, db, wanted, former.get(wanted.address))
+            before, former_key = await _find(tenant, db, wanted, former.get(wanted.address), is_locked=is_locked)
         except GatewayError as error:
             # An error of a statement ends the transaction; another statement would be an internal error.
             raise locate(error, place, wanted) from error.__cause__  # guard: manifest-reads-end
@@ -70,11 +70,13 @@ async def read_drafts(tenant: TenantId, db: Db, given: ManifestSet) -> Sequence[
     return drafts
 
 
-async def _find(tenant: TenantId, db: Db, wanted: Wanted, former: str | None) -> tuple[Any | None, str | None]:
+async def _find(
+    tenant: TenantId, db: Db, wanted: Wanted, former: str | None, *, is_locked: bool
+) -> tuple[Any | None, str | None]:
     """The current object, and its key if a move changes it."""
     target, key = wanted.target, wanted.key
-    before: Any = await target.read(tenant, db, key)
-    moved = None if former is None else await target.read(tenant, db, former)
+    before: Any = await target.read(tenant, db, key, is_locked=is_locked)
+    moved = None if former is None else await target.read(tenant, db, former, is_locked=is_locked)
     if moved is None:
         return before, None
     if before is not None:

@@ -55,8 +55,11 @@ class CollectionTarget:
         """True if the removal of an object needs a permission of its own."""
         return self.kind.is_protected
 
-    async def read(self, tenant: TenantId, db: Db, key: str) -> Any | None:
+    async def read(self, tenant: TenantId, db: Db, key: str, *, is_locked: bool = False) -> Any | None:
         """The object of this key; None if there is none.
+
+        `is_locked` locks the row, if jobs change objects of the kind. The caller holds the lock of the tenant then:
+        applications that lock rows in their own order would wait for each other.
 
         Raises:
             InvalidBody: the key is an id.
@@ -66,7 +69,8 @@ class CollectionTarget:
             return kind.built_in
         if kind.keyed == "id":
             return await self._read_name(tenant, db, key)
-        found = await self.collection.rows.get(tenant, db, key, locked=self.collection.is_locked)
+        locked = is_locked and self.collection.is_locked  # guard: apply-reads-unlocked
+        found = await self.collection.rows.get(tenant, db, key, locked=locked)
         # An id finds its object too; in a manifest, it would be a second name.
         if found is not None and kind.key_of(found) != key:  # guard: manifest-names-no-ids
             reason = "is an id; a manifest has the name of an object"
@@ -163,9 +167,9 @@ class SingletonTarget:
         """The members that a manifest sets."""
         return stored(self.kind.of)
 
-    async def read(self, tenant: TenantId, db: Db, key: str) -> Any:
+    async def read(self, tenant: TenantId, db: Db, key: str, *, is_locked: bool = False) -> Any:
         """The tenant's object."""
-        del key
+        del key, is_locked
         return await self.single.row.get(tenant, db)
 
     def key_of(self, one: Any) -> str:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from gateway.catalog.kinds.profiles import PROFILES
+from gateway.catalog.manifests.apply import apply_manifests
 from gateway.catalog.manifests.drafts import Draft, prepare_all, read_drafts
 from gateway.catalog.manifests.limits import PREPARED_AT_ONCE
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted
@@ -58,11 +59,11 @@ async def test_few_checks_run_at_once_and_the_first_refusal_counts(changes: Chan
 
 
 async def test_reading_ends_at_the_first_error(changes: Changes) -> None:
-    """Ours: after an error of a statement, its transaction is used no more; errors of composing are collected (CFG-1)."""
+    """Ours: after an error of a statement, its transaction is used no more; composing goes on (CFG-1)."""
     reads = list[str]()
 
     class Target(CollectionTarget):
-        async def read(self, tenant: TenantId, db: Db, key: str) -> Profile | None:
+        async def read(self, tenant: TenantId, db: Db, key: str, *, is_locked: bool = False) -> Profile | None:
             reads.append(key)
             if key == "unreadable":
                 raise DatabaseUnavailable("a statement has failed")
@@ -83,6 +84,26 @@ async def test_reading_ends_at_the_first_error(changes: Changes) -> None:
     assert await read("a", "b") == ["/objects/0", "/objects/1"]
     assert await read("a", "unreadable", "b") == ["/objects/1"]
     assert reads == ["a", "b", "a", "unreadable"]
+
+
+async def test_reading_before_the_transaction_waits_for_no_row(changes: Changes) -> None:
+    """Ours: rows are locked below the tenant's lock only, so that two applications wait in one order (CFG-1)."""
+    has_read = anyio.Event()
+
+    def compose(current: Profile | None) -> Profile:
+        has_read.set()
+        return replace(current or PROFILE.make("a", {}), description="New.")
+
+    target = CollectionTarget(collection=replace(PROFILES, is_locked=True), rank=0)
+    given = ManifestSet(wanted=[Wanted(target=target, key="a", compose=compose)])
+    tenant, store = changes.tenant.id, changes.catalog.store
+    await PROFILES.create(tenant, changes.catalog, PROFILE.make("a", {}), by=BY)
+    async with anyio.create_task_group() as group, store.transaction(tenant) as db:
+        await PROFILES.rows.get(tenant, db, "a", locked=True)
+        group.start_soon(partial(apply_manifests, tenant, changes.catalog, given, by=BY))
+        with anyio.fail_after(10):  # only the error waits so long
+            await has_read.wait()
+    assert (await PROFILES.get(tenant, changes.catalog, "a")).description == "New."
 
 
 async def test_an_equal_object_is_not_checked(changes: Changes) -> None:
