@@ -16,6 +16,8 @@ class Guard:
     name: str
     mutation: Mutation
     test: str
+    is_of_each_kind: bool = False
+    """True for a guard of the engines of kinds: every case of the test must notice it, and each case is a kind."""
 
 
 _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
@@ -81,7 +83,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         ),
     },
     "tests/integration/catalog/test_kept_secrets.py": {
-        "secret-receivers": (NEVER, "test_a_secret_is_not_kept_for_another_receiver"),
         "prepared-unchanged": (NEVER, "test_a_change_that_another_one_overtakes_is_refused"),
     },
     "tests/unit/domain/test_secrets.py": {
@@ -463,9 +464,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_no_other_path_becomes_a_location",
         ),
     },
-    "tests/unit/web/kinds/test_kept_members.py": {
-        "replacement-keeps-rules": (NEVER, "test_a_replacement_names_what_it_would_remove"),
-    },
     "tests/unit/web/people/test_tenant_page.py": {
         "tenant-page-stranger": (ALWAYS, "test_a_strangers_request_looks_up_nothing"),
     },
@@ -634,25 +632,18 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "tasks-stored": (NEVER, "test_stored_tasks_are_bounded"),
     },
     "tests/attacks/test_manifests.py": {
-        "manifest-names-no-ids": (NEVER, "test_an_id_is_no_name"),
-        "manifest-names-once": (NEVER, "test_an_object_is_named_once"),
         "manifest-operator-kinds": (NEVER, "test_kinds_of_the_operator_need_the_operator"),
     },
     "tests/behaviour/manifests/test_apply.py": {
         "manifest-veiled": (value("_describe(one, members)"), "test_secrets_of_a_body_are_shown_nowhere"),
-        "plan-is-current": (NEVER, "test_a_plan_is_refused_when_its_objects_have_moved"),
     },
     "tests/behaviour/manifests/test_ownership.py": {
         "manifest-one-of-a-name": (NEVER, "test_a_client_is_matched_by_its_only_name"),
         "manifest-secrets-compared": (NEVER, "test_a_secret_is_written_when_it_changes"),
-        "manifest-adopts-nothing": (NEVER, "test_a_set_takes_over_nothing_unless_permitted"),
-        "prune-bounded": (NEVER, "test_pruning_removes_only_what_the_set_owns"),
         "prune-not-empty": (NEVER, "test_pruning_removes_only_what_the_set_owns"),
-        "prune-own-objects": (NEVER, "test_pruning_removes_only_what_the_set_owns"),
     },
     "tests/unit/catalog/manifests/test_terms.py": {
         "apply-bounded-in-time": (swap("seconds", "None"), "test_an_application_ends_in_time"),
-        "prune-protected": (NEVER, "test_protected_objects_need_a_permission"),
     },
     "tests/integration/catalog/test_manifest_bounds.py": {
         "manifest-secrets-compared-in-steps": (SKIP, "test_secrets_are_compared_in_steps"),
@@ -674,9 +665,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             value("anyio.CapacityLimiter(1000)"),
             "test_few_checks_run_at_once_and_the_first_refusal_counts",
         ),
-    },
-    "tests/integration/catalog/test_collections.py": {
-        "kind-bounded": (NEVER, "test_a_kind_is_bounded"),
     },
     "tests/behaviour/guardrails/test_guardrails.py": {
         "guardrail-alias": (
@@ -913,8 +901,6 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "admin-cost-of-chunks": (NEVER, "test_a_body_without_a_length_counts_before_it_is_parsed"),
     },
     "tests/attacks/test_admin_isolation.py": {
-        "admin-tenant-of-the-path": (NEVER, "test_a_foreign_tenant_answers_like_a_missing_one"),
-        "admin-scope": (value("require(caller, caller.tenant)"), "test_a_key_without_the_scope_may_nothing"),
         "admin-operator-only": (NEVER, "test_tenants_are_the_operators"),
         "admin-operator-only-of-a-tenant": (becomes("return caller.tenant"), "test_tenants_are_the_operators"),
         "cursor-of-its-tenant": (
@@ -2127,8 +2113,36 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
 }
 
+_OF_EACH_KIND: dict[str, dict[str, tuple[Mutation, str]]] = {
+    "tests/attacks/kinds/test_kind_matrix.py": {
+        "admin-scope": (
+            value("require(caller, caller.tenant)"),
+            "test_principals_use_the_verbs_of_the_declaration",
+        ),
+        "admin-tenant-of-the-path": (NEVER, "test_principals_use_the_verbs_of_the_declaration"),
+    },
+    "tests/attacks/kinds/test_kinds_in_manifests.py": {
+        "manifest-adopts-nothing": (NEVER, "test_a_set_takes_over_no_object_of_any_kind"),
+        "manifest-names-no-ids": (NEVER, "test_an_id_is_no_name_in_manifests"),
+        "manifest-names-once": (NEVER, "test_an_object_of_any_kind_is_named_once"),
+        "plan-is-current": (NEVER, "test_a_plan_expects_the_version_of_any_kind"),
+        "prune-bounded": (NEVER, "test_pruning_removes_objects_of_its_set_only"),
+        "prune-own-objects": (NEVER, "test_pruning_removes_objects_of_its_set_only"),
+        "prune-protected": (NEVER, "test_pruning_of_protected_kinds_needs_a_permission"),
+        "replacement-keeps-rules": (NEVER, "test_a_replacement_keeps_stored_members_of_any_kind"),
+    },
+    "tests/integration/catalog/test_collections.py": {
+        "kind-bounded": (NEVER, "test_a_kind_is_bounded"),
+    },
+    "tests/integration/catalog/test_kept_secrets.py": {
+        "secret-receivers": (NEVER, "test_a_secret_is_not_kept_for_another_receiver"),
+    },
+}
+"""The guards of the engines of kinds: each case of a test is a kind, and all of them fail without the guard."""
+
 GUARDS = tuple(
-    Guard(name, mutation, f"{file}::{test}")
-    for file, rows in _BY_TEST_FILE.items()
+    Guard(name, mutation, f"{file}::{test}", is_of_each_kind=table is _OF_EACH_KIND)
+    for table in (_BY_TEST_FILE, _OF_EACH_KIND)
+    for file, rows in table.items()
     for name, (mutation, test) in rows.items()
 )

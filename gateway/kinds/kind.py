@@ -10,7 +10,7 @@ from gateway.domain.identifiers import mint
 from gateway.domain.members.formats import NAME
 from gateway.domain.members.markers import Shape
 from gateway.domain.tenancy.keys import Scope
-from gateway.kinds.members import settable
+from gateway.kinds.members import STATUS, settable
 
 
 class Configured(Protocol):
@@ -37,6 +37,8 @@ class Configured(Protocol):
 T = TypeVar("T", bound=Configured)
 TIMES = frozenset({"created_at", "updated_at"})
 """The times that the gateway sets; some objects have no time of the last change."""
+SHOWN_ONLY = TIMES | {STATUS, "version"}
+"""Members of responses that PUT ignores, so that it accepts what GET returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from gateway.cli.kinds.options import (
 from gateway.cli.kinds.output import render_list, render_object
 from gateway.cli.kinds.places import naming_of, place_of, send_declared
 from gateway.cli.output.tables import render_table
-from gateway.kinds.kind import Kind
+from gateway.kinds.kind import SHOWN_ONLY, Kind
 from gateway.kinds.members import keeps, settable
 
 _OF_TENANT = "a tenant's "
@@ -80,7 +80,7 @@ class KindCommands:
             ("set", f"Replace {kind.one}{', or create it' * kind.set_creates}; what is not given has its default."),
             ("update", f"Change what is given of {kind.one}; everything else stays."),
         ):
-            if verb in self.verbs and (verb == "create" or options_of(kind, is_new=verb == "set")):
+            if verb in self.verbs and (verb != "update" or options_of(kind, is_new=False)):
                 self._add_writing(group, verb, about)
         if kind.generates:
             self._add_rotation(group)
@@ -243,7 +243,12 @@ class KindCommands:
 
         if self.validates and verb != "update" and len(declarations) > 1:
             path = context.tenant_path(kind.plural, "validate")
-            for_each(declarations, lambda body: context.admin.send("POST", path, body), lambda _: None)
+            ignored = SHOWN_ONLY | {"id", kind.keyed} if verb == "set" else frozenset[str]()
+
+            def validate(body: JsonObject) -> JsonObject:
+                return context.admin.send("POST", path, {name: body[name] for name in body.keys() - ignored})
+
+            for_each(declarations, validate, lambda _: None)
         done = send_all(declarations, send)
         lines = "\n".join(self._written_line(context, _RESULTS[verb], one) for one in done)
         context.show(done[0] if is_one else done, lambda: lines)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from gateway.domain.members.markers import Setter, Veil
 from gateway.domain.members.values import MAX_URL_LENGTH, check_printable
 from gateway.errors import Fault, InvalidBody
-from gateway.kinds.kind import Kind, ListFilter, T
+from gateway.kinds.kind import SHOWN_ONLY, Kind, ListFilter, T
 from gateway.kinds.members import STATUS, Member, cached, keeps, members_of, settable, shown, status_of, visible
 from gateway.web.kinds.annotations import (
     Fields,
@@ -25,8 +25,6 @@ from gateway.web.kinds.annotations import (
 from gateway.web.kinds.kept_members import ReplaceQuery, refuse_losses, sent_paths
 from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery, Page, PageQuery, QueryModel, ResponseModel
 
-_SHOWN_ONLY = frozenset({STATUS, "version", "created_at", "updated_at"})
-"""Members of responses that PUT ignores, so that it accepts what GET returned."""
 _ID = "The id; it never changes."
 _NAME = "The name; unique in the tenant for objects that a path addresses by name."
 _TIMES = {"created_at": "The time of creation.", "updated_at": "The time of the last change."}
@@ -43,7 +41,7 @@ class WholeBody(BodyModel):
         if not isinstance(sent, dict):
             return sent
         members = cast("dict[str, object]", sent)
-        return {name: value for name, value in members.items() if name not in _SHOWN_ONLY}
+        return {name: value for name, value in members.items() if name not in SHOWN_ONLY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

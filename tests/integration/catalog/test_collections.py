@@ -24,6 +24,7 @@ from tests.integration.store.samples import make_primitive
 from tests.support.kinds import with_key
 
 BY = Author(caller=Operator(), correlation_id="test")
+_BOUNDED = [one for one in COLLECTIONS if one.kind.limit is not None]
 each_kind = pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda each: each.kind.name)
 
 
@@ -134,19 +135,30 @@ async def test_names_are_unique_and_not_reserved(changes: Changes, collection: C
                 await refusal
 
 
-@each_kind
+@pytest.mark.parametrize("collection", _BOUNDED, ids=lambda each: each.kind.name)
 async def test_a_kind_is_bounded(changes: Changes, collection: Collection[Any]) -> None:
     """Ours: one tenant has at most the declared number of objects (RES-1)."""
-    tenant, catalog, limit = changes.tenant.id, changes.catalog, collection.kind.limit
-    most = 4 if limit is None else limit.most
-    async with open_changes(tenant, catalog, by=BY) as opened:
-        if limit is None:  # the limit of all primitives of a tenant; it has a template already
-            await POLICY.save(tenant, opened.db, Policy(limits=Limits(primitives=most)))
-        for number in range(most - (limit is None)):
+    assert collection.kind.limit is not None
+    await _is_bounded(changes, collection, collection.kind.limit.most)
+
+
+@pytest.mark.parametrize(
+    "collection", [one for one in COLLECTIONS if one not in _BOUNDED], ids=lambda each: each.kind.name
+)
+async def test_kinds_of_primitives_share_a_limit(changes: Changes, collection: Collection[Any]) -> None:
+    """Ours: one tenant has at most as many primitives as its policy permits (RES-1)."""
+    async with open_changes(changes.tenant.id, changes.catalog, by=BY) as opened:
+        await POLICY.save(changes.tenant.id, opened.db, Policy(limits=Limits(primitives=4)))
+    await _is_bounded(changes, collection, 4, present=1)  # the template of the fixture
+
+
+async def _is_bounded(changes: Changes, collection: Collection[Any], most: int, *, present: int = 0) -> None:
+    async with open_changes(changes.tenant.id, changes.catalog, by=BY) as opened:
+        for number in range(most - present):
             new = _example(collection, f"n{number}")
             await collection.insert(opened, await _complete(collection, opened, new))
     with pytest.raises(LimitExceeded, match=str(most)):
-        await collection.create(tenant, catalog, _example(collection, "one-more"), by=BY)
+        await collection.create(changes.tenant.id, changes.catalog, _example(collection, "one-more"), by=BY)
 
 
 @each_kind

@@ -153,6 +153,15 @@ def test_only_a_failed_test_notices(code: int, output: str, is_noticed: bool) ->
     assert judge(GUARDS[0], code, output).is_noticed is is_noticed
 
 
+def test_a_guard_of_engines_is_noticed_by_each_kind() -> None:
+    """Ours: a kind for which a guard of the engines can be removed unnoticed is named."""
+    guard = next(one for one in GUARDS if one.is_of_each_kind)
+    one, other = f"FAILED {guard.test}[tool] - assert", f"PASSED {guard.test}[profile]"
+    assert judge(guard, 1, one).is_noticed
+    unnoticed = judge(guard, 1, f"{other}\n{one}")
+    assert (unnoticed.is_noticed, unnoticed.output) == (False, "not noticed for profile")
+
+
 def test_a_guard_without_its_marker_is_an_error() -> None:
     """Ours: a guard that was rewritten is not silently left in place."""
     with pytest.raises(ValueError, match=f"{GUARDS[0].name}: marked 0 times"):

@@ -3,12 +3,9 @@
 The objects are generated (`tests/support/generated_objects.py`), so a new kind or member needs no change here.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import quote
 
-import httpx
 import pytest
 
 from gateway.domain.members.markers import Setter
@@ -19,100 +16,29 @@ from gateway.kinds.manifests import Declared
 from gateway.kinds.members import STATUS, Member, keeps, members_of, settable, status_of
 from gateway.kinds.singleton import Singleton
 from gateway.web.kinds.models import models_of
-from tests.support.gateway import OPERATOR_KEY, RunningGateway
 from tests.support.generated_objects import (
     EVERY,
     SECRET,
-    Generated,
     default_of,
-    generate_tenant,
     has_own_value,
-    with_number,
 )
-from tests.support.kinds import with_key
+from tests.support.kind_world import (
+    FOREIGN,
+    NOBODY,
+    OPERATOR,
+    PRINCIPALS,
+    SLUG,
+    World,
+    body_of,
+    item_path,
+    list_path,
+    renumbered,
+)
 from tests.support.manifests import Manifest, contains
-from tests.support.servers import TestServers
-from tests.support.stand import running_stand
 
-SLUG, OTHER = "acme", "globex"
-_OPERATOR, _NOBODY, _FOREIGN = "operator", "nobody", "admin of another tenant"
-PRINCIPALS = (_OPERATOR, *Scope, _FOREIGN, _NOBODY)
 _UNAUTHENTICATED, _FORBIDDEN, _MISSING = 401, 403, 404
 each_kind = pytest.mark.parametrize("kind", [*EVERY, *OPERATORS_KINDS], ids=lambda one: one.name)
 each_kind_of_tenants = pytest.mark.parametrize("kind", EVERY, ids=lambda one: one.name)
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """A tenant with objects of every kind, another tenant, and a key of each scope."""
-
-    gateway: RunningGateway
-    generated: Mapping[str, Generated]
-    keys: Mapping[str, str | None]
-
-    async def ask(self, principal: str, method: str, path: str, body: object = None, **more: Any) -> httpx.Response:
-        """One request by a principal."""
-        key = self.keys[principal]
-        headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        return await self.gateway.http.request(method, f"/admin/v1{path}", json=body, headers=headers, **more)
-
-    async def apply(self, principal: str, objects: Sequence[Manifest], **more: Any) -> httpx.Response:
-        """An application to the first tenant by a principal."""
-        return await self.ask(principal, "POST", f"/tenants/{SLUG}/apply", {"objects": list(objects), **more})
-
-    async def trail(self) -> object:
-        """The newest change of the tenant."""
-        found = await self.gateway.admin.get(f"/tenants/{SLUG}/audit", params={"kind": "change", "limit": 1})
-        return found.json()["items"]
-
-    def manifests(self, kind: Declared) -> Sequence[Manifest]:
-        """The generated objects of a kind."""
-        return self.generated[kind.name].objects
-
-
-@pytest.fixture(scope="module")
-async def world(servers: TestServers) -> AsyncGenerator[World]:
-    """No test changes a generated object for good."""
-    async with running_stand(servers, public_url="https://gateway.example") as stand:
-        gateway = stand.gateway
-        generated = await generate_tenant(gateway, stand.upstreams[0], SLUG)
-        await gateway.create_tenant(OTHER)
-        keys: dict[str, str | None] = {scope: await gateway.create_key(SLUG, scope) for scope in Scope}
-        keys |= {_OPERATOR: OPERATOR_KEY, _NOBODY: None, _FOREIGN: await gateway.create_key(OTHER, "admin")}
-        yield World(gateway, generated, keys)
-
-
-def _list_path(kind: Declared) -> str:
-    if isinstance(kind, Singleton):
-        return f"/tenants/{SLUG}/{kind.path}"
-    return f"/{kind.plural}" if kind.is_operators else f"/tenants/{SLUG}/{kind.plural}"
-
-
-async def _item_path(world: World, kind: Declared, one: Manifest) -> str:
-    """The path of a stored object."""
-    if isinstance(kind, Singleton):
-        return _list_path(kind)
-    if kind.is_operators:
-        return f"/tenants/{SLUG}"
-    if kind.address == "name":
-        return f"{_list_path(kind)}/{quote(one['name'], safe='')}"
-    name = "name" if kind.keyed == "id" else kind.keyed
-    items = (await world.gateway.admin.get(_list_path(kind), params={"limit": 200})).json()["items"]
-    return f"{_list_path(kind)}/{next(each['id'] for each in items if each[name] == one['name'])}"
-
-
-def _body(kind: Declared, one: Manifest) -> dict[str, Any]:
-    """The body of the REST request that creates an object of a manifest."""
-    if isinstance(kind, Singleton) or kind.key_in:
-        return dict(one["members"])
-    return {"name" if kind.keyed == "id" else kind.keyed: one["name"], **one["members"]}
-
-
-def _renumbered(kind: Kind[Any], one: Manifest, number: int) -> Manifest:
-    """The same object under another key."""
-    key = with_number(one["name"], number)
-    members = with_key(kind, one["members"], key) if kind.key_in else one["members"]
-    return {**one, "name": key, "members": dict(members)}
 
 
 def _is_changeable(kind: Declared) -> bool:
@@ -121,12 +47,12 @@ def _is_changeable(kind: Declared) -> bool:
 
 def _wanted_status(kind: Declared, principal: str, verb: str) -> int:
     """The status of a refusal that follows from the declaration; 0 if the principal may use the verb."""
-    if principal == _OPERATOR:
+    if principal == OPERATOR:
         return 0
-    if principal == _NOBODY:
+    if principal == NOBODY:
         return _UNAUTHENTICATED
     is_operators = isinstance(kind, Kind) and kind.is_operators
-    if principal == _FOREIGN:
+    if principal == FOREIGN:
         return _FORBIDDEN if is_operators and verb in {"list", "create"} else _MISSING
     scopes = kind.readers if isinstance(kind, Singleton) and verb == "get" else kind.writers
     if verb == "get" and is_operators:
@@ -139,7 +65,7 @@ def _wanted_status(kind: Declared, principal: str, verb: str) -> int:
 
 def _requests(kind: Declared, item: str, one: Manifest) -> Iterator[tuple[str, str, str, object]]:
     """Each verb of a kind: its name, method, path and body. Those that change nothing come first."""
-    body, path = _body(kind, one), _list_path(kind)
+    body, path = body_of(kind, one), list_path(kind)
     yield "get", "GET", item, None
     if isinstance(kind, Kind):
         yield "list", "GET", path, None
@@ -166,7 +92,7 @@ async def test_principals_use_the_verbs_of_the_declaration(world: World, kind: D
     """Ours: who may use a verb of a kind follows from its writers and readers; a refusal changes nothing (TEN-2)."""
     is_operators = isinstance(kind, Kind) and kind.is_operators
     one = {"name": SLUG, "members": {"name": "Taken over"}} if is_operators else world.manifests(kind)[-1]
-    item = await _item_path(world, kind, one)
+    item = await item_path(world, kind, one)
     before, trail = (await world.gateway.admin.get(item)).text, await world.trail()
     for principal in PRINCIPALS[1:]:
         for verb, method, path, body in _requests(kind, item, one):
@@ -181,15 +107,15 @@ async def test_principals_use_the_verbs_of_the_declaration(world: World, kind: D
 @each_kind_of_tenants
 async def test_members_are_those_of_the_declaration(world: World, kind: Declared) -> None:
     """Ours: create, set and apply store each declared member; GET returns them all, PUT takes them back (ADM-1)."""
-    principal = Scope.ADMIN if Scope.ADMIN in kind.writers else _OPERATOR  # the operator makes all other requests
+    principal = Scope.ADMIN if Scope.ADMIN in kind.writers else OPERATOR  # the operator makes all other requests
     secrets = [each.name for each in settable(kind.of) if each.is_secret]
     for number, one in enumerate(world.manifests(kind)):
-        new = one if isinstance(kind, Singleton) else _renumbered(kind, one, 80 + number)
+        new = one if isinstance(kind, Singleton) else renumbered(kind, one, 80 + number)
         method = "PUT" if isinstance(kind, Singleton) else "POST"
         permission = "?replace=true" if isinstance(kind, Singleton) and keeps(kind.of) else ""
-        made = await world.ask(principal, method, f"{_list_path(kind)}{permission}", _body(kind, new))
+        made = await world.ask(principal, method, f"{list_path(kind)}{permission}", body_of(kind, new))
         assert made.is_success, made.text
-        item = await _item_path(world, kind, new)
+        item = await item_path(world, kind, new)
         shown = await world.ask(principal, "GET", item)
         given = {name: value for name, value in new["members"].items() if name not in secrets}
         assert {name: value for name, value in given.items() if not contains(shown.json().get(name), value)} == {}
@@ -202,7 +128,7 @@ async def test_members_are_those_of_the_declaration(world: World, kind: Declared
         assert [each.text for each in (shown, again, same) if any(value in each.text for value in hidden)] == []
         if isinstance(kind, Kind):
             assert (await world.ask(principal, "DELETE", item)).status_code == 204
-    listed = await world.ask(principal, "GET", _list_path(kind))
+    listed = await world.ask(principal, "GET", list_path(kind))
     assert SECRET not in listed.text
 
 
@@ -230,9 +156,9 @@ async def test_each_member_is_changed_by_its_setters(world: World, kind: Declare
         one = next((each for each in world.manifests(kind) if has_own_value(kind, each, member.name)), None)
         if one is None:
             continue
-        item, value = await _item_path(world, kind, one), _body(kind, one)[member.name]
+        item, value = await item_path(world, kind, one), body_of(kind, one)[member.name]
         if isinstance(kind, Singleton):  # its generated objects follow one another
-            assert (await world.apply(_OPERATOR, [one])).is_success
+            assert (await world.apply(OPERATOR, [one])).is_success
         before = await world.gateway.admin.get(item)
         if member.setter in {Setter.CREATION, Setter.ONCE}:
             await _refused_after_creation(world, item, member, value)
@@ -262,17 +188,17 @@ async def _refused_after_creation(world: World, item: str, member: Member, value
 async def _set_by_the_gateway(world: World, kind: Declared) -> None:
     """Members of the gateway, shown or not, are unknown to POST, PATCH and manifests, and ignored by PUT if shown."""
     one = world.manifests(kind)[-1]
-    item = await _item_path(world, kind, one)
+    item = await item_path(world, kind, one)
     stored = await world.gateway.admin.get(item)
     own = {each.name for each in settable(kind.of)} | ({kind.keyed, "name"} if isinstance(kind, Kind) else set[str]())
     foreign = {each.name: "planted" for each in members_of(kind.of) if each.name not in own} | {"unknown": 1}
     pointers = {f"/{name}" for name in foreign}
-    for method, path in [("PATCH", item), *([("POST", _list_path(kind))] if isinstance(kind, Kind) else [])]:
-        refused = await world.gateway.admin.request(method, path, json={**_body(kind, one), **foreign})
+    for method, path in [("PATCH", item), *([("POST", list_path(kind))] if isinstance(kind, Kind) else [])]:
+        refused = await world.gateway.admin.request(method, path, json={**body_of(kind, one), **foreign})
         assert refused.status_code == 400, (method, refused.text)
         assert {fault["pointer"] for fault in refused.json()["errors"]} >= pointers, method
     planted = {**one, "members": {**one["members"], **foreign}}
-    refused = await world.apply(_OPERATOR, [planted])
+    refused = await world.apply(OPERATOR, [planted])
     assert refused.status_code == 400
     assert {fault["pointer"] for fault in refused.json()["errors"]} >= {
         f"/objects/0/members{each}" for each in pointers

@@ -1,0 +1,1 @@
+"""Attacks on the engines of kinds, each tried on every declared kind."""
