@@ -10,7 +10,8 @@ from typing import cast
 from gateway.calls.invocation import Invocation
 from gateway.catalog.snapshots.field_argument import FIELDS_SCHEMA, MAX_FIELDS, offers_fields
 from gateway.definitions.json_schema.coercion import readings
-from gateway.definitions.projection import MAX_POINTER_LENGTH, is_path
+from gateway.definitions.limits import MAX_POINTER_LENGTH
+from gateway.definitions.projection import is_path
 from gateway.domain.tools import FIELDS, Tool
 from gateway.errors import ArgumentsInvalid, Fault
 

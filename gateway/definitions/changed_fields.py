@@ -13,25 +13,21 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Final, TypeAlias, cast, get_type_hints
+from typing import TypeAlias, cast, get_type_hints
 
 import orjson
 from anyio.lowlevel import checkpoint
 
 from gateway.definitions.credential_names import is_credential_name
+from gateway.definitions.limits import MAX_RECORDED_DEPTH, MAX_RECORDED_TEXT_LENGTH, MAX_SIDE_BYTES
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.secret import Secret
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.recorded_fields import Recording
 from gateway.domain.text_search.search import search
 
-MAX_SIDE_BYTES: Final = 32_000
-"""Limit on each side of an entry, in JSON; a page of 200 entries stays below 13 MB."""
-MAX_TEXT_LENGTH: Final = 1_000
-"""Limit on the characters of a recorded text; the rest is a fingerprint."""
 _SEARCHED_LENGTH = 8_000
 """Characters that are searched for secrets between two checkpoints: at most 20 ms."""
-_MAX_DEPTH = 24
 _BOOKKEEPING = frozenset({"tenant", "id", "version", "created_at", "updated_at"})
 """Fields of every object that are not part of a change."""
 _HIDDEN = "(not recorded)"
@@ -94,7 +90,7 @@ def _to_json(value: object, key: bytes, depth: int) -> Json:
         return _to_text(value, key)
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, bytes) or depth >= _MAX_DEPTH:
+    if isinstance(value, bytes) or depth >= MAX_RECORDED_DEPTH:
         return _fingerprint(key, value)
     if isinstance(value, Mapping):
         return dict(_entries(cast("Mapping[object, object]", value), key, depth))
@@ -115,8 +111,8 @@ def _entries(value: Mapping[object, object], key: bytes, depth: int) -> Iterator
 def _to_text(text: str, key: bytes) -> str:
     """Return a text, without the query and user of a URL, which may be secrets."""
     found = _URL.sub(_without_secrets, text)  # guard: changes-of-urls
-    if len(found) > MAX_TEXT_LENGTH:
-        found = f"{found[:MAX_TEXT_LENGTH]}…"
+    if len(found) > MAX_RECORDED_TEXT_LENGTH:
+        found = f"{found[:MAX_RECORDED_TEXT_LENGTH]}…"
     return found if found == text else f"{found} {_fingerprint(key, text)}"
 
 

@@ -5,12 +5,10 @@ from collections.abc import Collection, Sequence
 
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.json_values import NotJson, copy_json
+from gateway.definitions.limits import MAX_FAULT_POINTER_LENGTH, MAX_FAULTS, MAX_FIELD_LENGTH
 from gateway.domain.json_access import Object, as_list, as_object, is_number, point, unescape_token
 from gateway.errors import BadInput, DefinitionInvalid, Fault
 
-_MAX_FAULTS = 20
-_MAX_POINTER_LENGTH = 1_000
-_MAX_FIELD_LENGTH = 200
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -39,8 +37,8 @@ class Faults:
 
     def add(self, pointer: str, reason: str, *, line: int | None = None) -> None:
         """Add one fault, unless there are 20 already."""
-        if len(self._found) < _MAX_FAULTS:
-            self._found.append(Fault(pointer=pointer[:_MAX_POINTER_LENGTH], reason=reason, line=line))
+        if len(self._found) < MAX_FAULTS:
+            self._found.append(Fault(pointer=pointer[:MAX_FAULT_POINTER_LENGTH], reason=reason, line=line))
 
     def take(self, error: BadInput, pointer: str) -> None:
         """Add the faults of an error, or its message, below a pointer."""
@@ -56,7 +54,7 @@ class Faults:
         if not self._found:
             return
         first = self._found[0]
-        field = shorten(_dotted(first.pointer), _MAX_FIELD_LENGTH) or what
+        field = shorten(_dotted(first.pointer), MAX_FIELD_LENGTH) or what
         more = f" (and {len(self._found) - 1} more)" if len(self._found) > 1 else ""
         raise kind(f"{field}: {first.reason}{more}", faults=self._found)
 

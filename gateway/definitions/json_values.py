@@ -4,11 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import cast
 
+from gateway.definitions.limits import MAX_INTEGER, MAX_JSON_DEPTH, MAX_JSON_VALUES, MIN_INTEGER
 from gateway.domain.json_access import point
 
-_MAX_DEPTH = 128
-_MAX_VALUES = 200_000
-_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 _OBJECTS = (dict, Mapping)
 
 
@@ -50,8 +48,10 @@ class _Copier:
 
     def copy(self, value: object, path: tuple[str | int, ...]) -> object:
         self._count += 1
-        if self._count > _MAX_VALUES or len(path) > _MAX_DEPTH:
-            raise NotJson(f"has more than {_MAX_DEPTH} levels or {_MAX_VALUES} values", point(*path[:_MAX_DEPTH]))
+        if self._count > MAX_JSON_VALUES or len(path) > MAX_JSON_DEPTH:
+            raise NotJson(
+                f"has more than {MAX_JSON_DEPTH} levels or {MAX_JSON_VALUES} values", point(*path[:MAX_JSON_DEPTH])
+            )
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
@@ -83,7 +83,7 @@ def _text(text: str, path: tuple[str | int, ...]) -> str:
 
 
 def _number(number: float, path: tuple[str | int, ...]) -> float:
-    is_json = _MIN_INTEGER <= number <= _MAX_INTEGER if isinstance(number, int) else math.isfinite(number)
+    is_json = MIN_INTEGER <= number <= MAX_INTEGER if isinstance(number, int) else math.isfinite(number)
     if not is_json:
         raise NotJson("is a number that JSON parsers represent differently", point(*path))
     return int(number) if isinstance(number, int) else float(number)

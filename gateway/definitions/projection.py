@@ -9,11 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from gateway.definitions.excerpts import quote
+from gateway.definitions.limits import MAX_POINTER_LENGTH
 from gateway.domain.json_access import as_list, as_object, tokens_of
 from gateway.errors import HandlerFailed
-
-MAX_POINTER_LENGTH = 512
-MAX_PATHS = 100
 
 _POINTER = re.compile(r"(?:/(?:[^~/]|~0|~1)*)*")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")

@@ -13,17 +13,15 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from gateway.definitions.large_results.element_conditions import ElementCondition, Scalar
-from gateway.definitions.large_results.pages import PAGE, PageHead, PartRequest
-from gateway.definitions.large_results.read_result import (
-    MAX_CONDITION_POINTER,
+from gateway.definitions.large_results.limits import (
+    MAX_CONDITION_POINTER_LENGTH,
     MAX_LIMIT,
     MAX_OFFSET,
-    MAX_POINTER,
-    MAX_TEXT_LENGTH,
-    PARAMETERS,
-    READ_DEFINITION,
-    READ_RESULT,
+    MAX_RESULT_POINTER_LENGTH,
+    MAX_SOUGHT_LENGTH,
 )
+from gateway.definitions.large_results.pages import PAGE, PageHead, PartRequest
+from gateway.definitions.large_results.read_result import PARAMETERS, READ_DEFINITION, READ_RESULT
 from gateway.definitions.projection import is_pointer
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
@@ -229,10 +227,10 @@ def _condition(
     if equals is None:
         equals = (cast("Scalar", members["equals"]),) if "equals" in members else ()
     contains = members.get("contains")
-    if contains is not None and len(str(contains)) > MAX_TEXT_LENGTH:
-        raise _invalid(f"{location}/contains", f"has more than {MAX_TEXT_LENGTH} characters")
+    if contains is not None and len(str(contains)) > MAX_SOUGHT_LENGTH:
+        raise _invalid(f"{location}/contains", f"has more than {MAX_SOUGHT_LENGTH} characters")
     return ElementCondition(
-        pointer=_pointer(members.get("pointer", ""), f"{location}/pointer", MAX_CONDITION_POINTER),
+        pointer=_pointer(members.get("pointer", ""), f"{location}/pointer", MAX_CONDITION_POINTER_LENGTH),
         equals=tuple(equals),
         contains=None if contains is None else str(contains).casefold(),
     )
@@ -249,7 +247,7 @@ def _spellings(text: str) -> Sequence[Scalar]:
     return (text, value)
 
 
-def _pointer(value: object, location: str, max_length: int = MAX_POINTER) -> str:
+def _pointer(value: object, location: str, max_length: int = MAX_RESULT_POINTER_LENGTH) -> str:
     text = str(value)
     if not is_pointer(text, max_length=max_length):
         raise _invalid(location, f"must be a JSON Pointer such as /items/7, of at most {max_length} characters")

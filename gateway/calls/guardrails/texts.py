@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from gateway.definitions.json_schema.validator import MAX_CONTAINERS_READ, MAX_VALUES_READ
+from gateway.definitions.json_schema.limits import MAX_CONTAINERS_READ, MAX_VALUES_READ
 
 MAX_TEXT_LENGTH = 1024 * 1024
 """Limit on the characters that one guardrail reads. It is twice the largest JSON result of an upstream, which contains

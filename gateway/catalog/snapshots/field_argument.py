@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.definitions.projection import MAX_POINTER_LENGTH
+from gateway.definitions.limits import MAX_POINTER_LENGTH
 from gateway.domain.json_text import decode_json
 from gateway.domain.tools import FIELDS, PrimitiveOrigin, Tool
 

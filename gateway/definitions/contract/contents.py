@@ -5,8 +5,8 @@ import binascii
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from gateway.definitions.contract.limits import MAX_BLOCKS, MAX_LINK_SIZE, MAX_TITLE_LENGTH
 from gateway.definitions.contract.metadata import (
-    MAX_TITLE_LENGTH,
     ROLES,
     is_mime_type,
     read_annotations,
@@ -21,9 +21,7 @@ from gateway.definitions.uri.grammar import is_uri
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
 
-MAX_BLOCKS = 1_000
 UNTYPED = "is missing; set it here, or as mimeType of the definition"
-MAX_SIZE = 2**53 - 1
 BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = {
     "text": ("type", "text", "annotations", "_meta"),
     "image": ("type", "data", "mimeType", "annotations", "_meta"),
@@ -184,7 +182,7 @@ def _check_link(reader: FieldReader) -> None:
     read_description(reader)
     read_mime_type(reader)
     read_icons(reader)
-    reader.whole("size", minimum=0, maximum=MAX_SIZE)
+    reader.whole("size", minimum=0, maximum=MAX_LINK_SIZE)
     reader.require("uri")
     _check_uri(reader)
 

@@ -5,11 +5,10 @@ from functools import lru_cache
 
 import msgspec
 
+from gateway.definitions.contract.limits import MAX_CHOICES, MAX_FORM_FIELDS
 from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.json_schema.validator import Validator
 from gateway.domain.json_access import as_list, as_object, point
-
-MAX_FIELDS = 50
 
 _COMMON = ("type", "title", "description", "default")
 _KEYWORDS: Mapping[str, tuple[str, ...]] = {
@@ -20,7 +19,6 @@ _KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "array": (*_COMMON, "items", "minItems", "maxItems", "uniqueItems"),
 }
 _FORMATS = ("email", "uri", "date", "date-time")
-_MAX_CHOICES = 500
 _MEMBER = "requestedSchema"
 _COMPILED = 256
 """Number of compiled schemas in the cache; compiling one takes tens of microseconds."""
@@ -34,12 +32,12 @@ def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -
     reader = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
     reader.choice("type", ("object",), required=True)
     properties = reader.members("properties", required=True) or {}
-    if len(properties) > MAX_FIELDS:
-        reader.refuse("properties", f"has more than {MAX_FIELDS} fields")
+    if len(properties) > MAX_FORM_FIELDS:
+        reader.refuse("properties", f"has more than {MAX_FORM_FIELDS} fields")
         return
     for name, raw in properties.items():
         _check_field(raw, reader.at("properties") + point(name), faults)
-    for index, name in enumerate(reader.strings("required", max_items=MAX_FIELDS, max_length=200)):
+    for index, name in enumerate(reader.strings("required", max_items=MAX_FORM_FIELDS, max_length=200)):
         if name not in properties:
             faults.add(reader.at("required") + point(index), "is not one of the properties")
 
@@ -73,8 +71,8 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
     reader.string("description", max_length=2_000)
     if reader.has("format"):
         reader.choice("format", _FORMATS)
-    reader.strings("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
-    reader.strings("enumNames", max_items=_MAX_CHOICES, max_length=500)
+    reader.strings("enum", max_items=MAX_CHOICES, max_length=500, min_items=1)
+    reader.strings("enumNames", max_items=MAX_CHOICES, max_length=500)
     if reader.has("pattern"):
         _check_pattern(reader)
     _check_choices(reader, "oneOf")
@@ -82,7 +80,7 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
         items = reader.nested("items", ("type", "enum", "anyOf"))
         reader.require("items")
         if items is not None:
-            items.strings("enum", max_items=_MAX_CHOICES, max_length=500, min_items=1)
+            items.strings("enum", max_items=MAX_CHOICES, max_length=500, min_items=1)
             _check_choices(items, "anyOf")
             if items.has("enum") is items.has("anyOf"):
                 faults.add(items.where, "must have either enum or anyOf: a form offers choices only")

@@ -9,22 +9,24 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from gateway.definitions.contract.limits import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_ICON_LENGTH,
+    MAX_ICONS,
+    MAX_META_BYTES,
+    MAX_TITLE_LENGTH,
+)
 from gateway.definitions.field_reader import FieldReader
 from gateway.domain.json_access import as_object, point
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid, Fault
 
-MAX_TITLE_LENGTH = 200
-MAX_DESCRIPTION_LENGTH = 16_384
 ICON_FIELDS = ("src", "mimeType", "sizes", "theme")
 ANNOTATION_FIELDS = ("audience", "priority", "lastModified")
 THEMES = ("light", "dark")
 ROLES = ("user", "assistant")
 Level = Safety | str
 
-_MAX_ICONS = 16
-_MAX_ICON_LENGTH = 64 * 1024
-_MAX_META_BYTES = 16 * 1024
 _SIZE = re.compile(r"any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4}")
 _MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}(?: *+; *+[\x20-\x7e]{0,200})?")
 _DATA_ICON = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
@@ -58,9 +60,9 @@ def read_icons(reader: FieldReader) -> tuple[Mapping[str, object], ...] | None:
     if not reader.has("icons"):
         return None
     icons: list[Mapping[str, object]] = []
-    for index, raw in enumerate(reader.items("icons", max_items=_MAX_ICONS)):
+    for index, raw in enumerate(reader.items("icons", max_items=MAX_ICONS)):
         icon = FieldReader(raw, ICON_FIELDS, where=reader.at("icons") + point(index), faults=reader.faults)
-        source = icon.string("src", max_length=_MAX_ICON_LENGTH, required=True)
+        source = icon.string("src", max_length=MAX_ICON_LENGTH, required=True)
         if source is not None and not _is_picture(source):
             icon.refuse("src", "must be an https URL, or data:image/png, jpeg, gif or webp in base64")
         read_mime_type(icon)
@@ -102,8 +104,8 @@ def read_meta(reader: FieldReader) -> Mapping[str, object] | None:
             )
         elif found[1] is not None and _is_reserved(found[1]) and key != GUARDRAILS_META:
             reader.faults.add(reader.at("_meta") + point(key), "has a prefix that is reserved")
-    if meta is not None and len(orjson.dumps(meta)) > _MAX_META_BYTES:
-        reader.refuse("_meta", f"is larger than {_MAX_META_BYTES} bytes")
+    if meta is not None and len(orjson.dumps(meta)) > MAX_META_BYTES:
+        reader.refuse("_meta", f"is larger than {MAX_META_BYTES} bytes")
     return meta
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.definitions.contract.metadata import MAX_TITLE_LENGTH, read_description, read_icons, read_meta, read_title
-from gateway.definitions.contract.tools import MAX_NAME_LENGTH, NAME
+from gateway.definitions.contract.limits import MAX_PROMPT_ARGUMENTS, MAX_TITLE_LENGTH, MAX_TOOL_NAME_LENGTH
+from gateway.definitions.contract.metadata import read_description, read_icons, read_meta, read_title
+from gateway.definitions.contract.tools import NAME
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_values import copy_containers
 from gateway.domain.json_access import point
@@ -12,7 +13,6 @@ from gateway.errors import PromptValidationError
 
 FIELDS = ("name", "title", "description", "arguments", "icons", "_meta")
 ARGUMENT_FIELDS = ("name", "title", "description", "required")
-MAX_ARGUMENTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
     """
     faults = Faults()
     reader = FieldReader(copy_untrusted(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
-    name = reader.string("name", max_length=MAX_NAME_LENGTH, required=True)
+    name = reader.string("name", max_length=MAX_TOOL_NAME_LENGTH, required=True)
     if name is not None and not NAME.fullmatch(name):
         reader.refuse("name", "must consist of letters, digits and the characters _ . / -")
     definition = PromptDefinition(
@@ -83,9 +83,9 @@ def _arguments(reader: FieldReader) -> tuple[PromptArgument, ...] | None:
         return None
     arguments: list[PromptArgument] = []
     names: set[str] = set()
-    for index, raw in enumerate(reader.items("arguments", max_items=MAX_ARGUMENTS)):
+    for index, raw in enumerate(reader.items("arguments", max_items=MAX_PROMPT_ARGUMENTS)):
         one = FieldReader(raw, ARGUMENT_FIELDS, where=reader.at("arguments") + point(index), faults=reader.faults)
-        name = one.string("name", max_length=MAX_NAME_LENGTH, required=True)
+        name = one.string("name", max_length=MAX_TOOL_NAME_LENGTH, required=True)
         if name is not None and name in names:
             one.refuse("name", "duplicate argument name")
         names.add(name or "")

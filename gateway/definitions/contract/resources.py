@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.definitions.contract.contents import MAX_SIZE
+from gateway.definitions.contract.limits import MAX_LINK_SIZE, MAX_TITLE_LENGTH
 from gateway.definitions.contract.metadata import (
-    MAX_TITLE_LENGTH,
     read_annotations,
     read_description,
     read_icons,
@@ -15,7 +14,8 @@ from gateway.definitions.contract.metadata import (
 )
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_values import copy_containers
-from gateway.definitions.uri.grammar import MAX_URI_LENGTH, is_uri
+from gateway.definitions.uri.grammar import is_uri
+from gateway.definitions.uri.limits import MAX_URI_LENGTH
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.errors import ResourceValidationError
 
@@ -83,7 +83,7 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
         title=read_title(reader),
         description=read_description(reader),
         mime_type=read_mime_type(reader),
-        size=reader.whole("size", minimum=0, maximum=MAX_SIZE),
+        size=reader.whole("size", minimum=0, maximum=MAX_LINK_SIZE),
         annotations=read_annotations(reader),
         icons=read_icons(reader),
         meta=read_meta(reader),

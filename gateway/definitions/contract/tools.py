@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.definitions.contract.metadata import MAX_TITLE_LENGTH, read_description, read_icons, read_meta, read_title
+from gateway.definitions.contract.limits import MAX_TITLE_LENGTH, MAX_TOOL_NAME_LENGTH
+from gateway.definitions.contract.metadata import read_description, read_icons, read_meta, read_title
 from gateway.definitions.contract.mirrored_headers import check_mirrored_headers
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_schema.checks import check_root, check_schema
@@ -12,7 +13,6 @@ from gateway.definitions.json_values import copy_containers
 from gateway.domain.calls.mcp_tasks import TaskSupport
 from gateway.errors import ToolValidationError
 
-MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "icons", "_meta")
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -74,7 +74,7 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
 
 
 def _name(reader: FieldReader) -> str | None:
-    name = reader.string("name", max_length=MAX_NAME_LENGTH)
+    name = reader.string("name", max_length=MAX_TOOL_NAME_LENGTH)
     if name is not None and not NAME.fullmatch(name):
         reader.refuse("name", "must consist of letters, digits and the characters _ . / -")
     return name

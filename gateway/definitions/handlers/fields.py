@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from gateway.definitions.contract.metadata import read_mime_type
 from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.specs import TemplateSpec
+from gateway.definitions.templates.limits import MAX_TEMPLATE_LENGTH
 from gateway.definitions.templates.template import Condition, Template, Tree
 from gateway.domain.primitives import Family
 from gateway.errors import TemplateInvalid
 
-MAX_TEMPLATE_LENGTH = 64 * 1024
 DECLARED_RESULT_FIELDS = ("text", "json", "content", "contents", "messages", "mimeType", "isError")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

@@ -1,6 +1,6 @@
 """Fields of a declared request that web frameworks read as its method, `_method` and its spellings.
 
-Each branch of a template is considered, and any text in place of a value. A field with more than `_MAX_READINGS`
+Each branch of a template is considered, and any text in place of a value. A field with more than `MAX_METHOD_READINGS`
 readings counts as such a field.
 """
 
@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Set
 from urllib.parse import unquote
 
+from gateway.definitions.handlers.limits import MAX_METHOD_FIELD_LENGTH, MAX_METHOD_READINGS
 from gateway.definitions.handlers.specs import HttpSpec
 from gateway.definitions.templates.parser import Block, IfNode, TextNode
 from gateway.definitions.templates.template import Template, is_open
@@ -23,8 +24,6 @@ _LITERAL_FIELD = re.compile(rf"(?:^|[?&]){METHOD_FIELD}=([^&#]*)")
 _SEPARATORS = re.compile("[&;]")  # some servers also split at `;`
 _PARTIAL_ESCAPE = re.compile(f"%[0-9A-Fa-f]?(?={_VALUE})")
 _AS_UNDERSCORE = str.maketrans(". [", "___")  # PHP writes these characters in names as `_`
-_MAX_FIELD = 256
-_MAX_READINGS = 64
 
 _Fields = Set[str | None]
 """Readings of the field that a text ends in; None while the text is still in the path of a URL."""
@@ -77,7 +76,7 @@ def _read(block: Block, fields: _Fields, complete: set[str]) -> _Fields:
         else:
             text = node.text if isinstance(node, TextNode) else _VALUE
             fields = {_follow(field, text, complete) for field in fields}
-        if len(fields) > _MAX_READINGS:
+        if len(fields) > MAX_METHOD_READINGS:
             complete.add(f"{METHOD_FIELD}={_VALUE}")
             fields = {""}
     return fields
@@ -96,7 +95,7 @@ def _follow(field: str | None, text: str, complete: set[str]) -> str | None:
 def _cut(field: str) -> str:
     """Return a field of bounded length; a name that exceeds it counts as any name."""
     name, mark, value = field.replace(_VALUE * 2, _VALUE).partition("=")
-    return (name if len(name) <= _MAX_FIELD else _VALUE) + mark + value[:_MAX_FIELD]
+    return (name if len(name) <= MAX_METHOD_FIELD_LENGTH else _VALUE) + mark + value[:MAX_METHOD_FIELD_LENGTH]
 
 
 def _is_method_field(name: str) -> bool:

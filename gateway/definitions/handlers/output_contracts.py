@@ -9,13 +9,8 @@ from dataclasses import replace
 
 import orjson
 
-from gateway.definitions.contract.contents import (
-    MAX_BLOCKS,
-    UNTYPED,
-    declare_messages,
-    validate_content,
-    validate_contents,
-)
+from gateway.definitions.contract.contents import UNTYPED, declare_messages, validate_content, validate_contents
+from gateway.definitions.contract.limits import MAX_BLOCKS
 from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.contract.tools import ToolDefinition

@@ -11,6 +11,7 @@ from gateway.definitions.handlers.fields import (
     read_tree,
     refuse_in_other_families,
 )
+from gateway.definitions.handlers.limits import MAX_COMPLETION_VALUE_LENGTH, MAX_COMPLETION_VALUES, MAX_OPERATION_LENGTH
 from gateway.definitions.handlers.requests import LOOKUP_FIELDS, REQUEST_FIELDS, read_request
 from gateway.definitions.handlers.specs import (
     Action,
@@ -29,8 +30,6 @@ from gateway.domain.json_access import as_object, point
 from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid, HandlerInvalid
 
-MAX_VALUES = 1_000
-MAX_VALUE_LENGTH = 1_000
 STATIC_FIELDS = ("content", "contents", "messages", "isError", "structuredContent")
 OPENAPI_FIELDS = ("source", "operation", "arguments")
 FIELDS: Mapping[HandlerKind, tuple[str, ...]] = {
@@ -42,7 +41,6 @@ FIELDS: Mapping[HandlerKind, tuple[str, ...]] = {
 }
 
 _FAMILIES_WITH_COMPLETIONS = (Family.PROMPT, Family.TEMPLATE)
-_MAX_OPERATION_LENGTH = 2048
 _DECLARED: Mapping[str, Callable[[object], tuple[dict[str, object], ...]]] = {
     "content": validate_content,
     "contents": declare_contents,
@@ -136,7 +134,7 @@ def _steps(reader: FieldReader, family: Family) -> Action | None:
 
 def _openapi(reader: FieldReader, _: Family) -> Action | None:
     source = reader.string("source", max_length=64, required=True)
-    operation = reader.string("operation", max_length=_MAX_OPERATION_LENGTH, required=True)
+    operation = reader.string("operation", max_length=MAX_OPERATION_LENGTH, required=True)
     arguments = read_tree(reader, "arguments") or Tree.parse({})
     if not isinstance(arguments.source, dict):
         reader.refuse("arguments", "must be an object")
@@ -166,7 +164,7 @@ def _completion(reader: FieldReader) -> CompletionSpec | None:
             reader.faults.add(reader.where, "must have either values or http")
         return None
     if reader.has("values"):
-        values = reader.strings("values", max_items=MAX_VALUES, max_length=MAX_VALUE_LENGTH)
+        values = reader.strings("values", max_items=MAX_COMPLETION_VALUES, max_length=MAX_COMPLETION_VALUE_LENGTH)
         return ListedValues(values=tuple(dict.fromkeys(values)))
     request = read_request(
         FieldReader(reader.raw("http"), LOOKUP_FIELDS, where=reader.at("http"), faults=reader.faults)

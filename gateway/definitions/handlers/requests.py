@@ -5,8 +5,10 @@ from collections.abc import Mapping
 
 from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.fields import read_template, read_tree
+from gateway.definitions.handlers.limits import MAX_CREDENTIAL_NAME_LENGTH, MAX_HEADERS, MAX_TIMEOUT_S, MIN_TIMEOUT_S
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
-from gateway.definitions.projection import MAX_PATHS, MAX_POINTER_LENGTH, is_path, is_pointer
+from gateway.definitions.limits import MAX_PATHS, MAX_POINTER_LENGTH
+from gateway.definitions.projection import is_path, is_pointer
 from gateway.definitions.templates.template import Template
 from gateway.definitions.uri.url_templates import UrlTemplate
 from gateway.domain.http.headers import FRAMING, OVERRIDES, is_private
@@ -17,14 +19,9 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "QUERY")
 REQUEST_FIELDS = ("method", "url", "headers", "body", "credential", "result", "timeout_s")
 LOOKUP_FIELDS = ("url", "headers", "credential", "result", "timeout_s")
 RESULT_FIELDS = ("pointer", "keep", "drop")
-MAX_TIMEOUT_S = 3600.0
-"""The operator's maximum, `GATEWAY_UPSTREAM_TIMEOUT_MAX_S`, also applies to each request."""
-MIN_TIMEOUT_S = 0.1
 
 _BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
-_MAX_HEADERS = 32
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
-_MAX_NAME_LENGTH = 64
 
 
 def read_request(reader: FieldReader) -> HttpSpec | None:
@@ -36,7 +33,7 @@ def read_request(reader: FieldReader) -> HttpSpec | None:
     url = read_url(reader, "url")
     headers = tuple(_headers(reader))
     body = read_tree(reader, "body")
-    credential = reader.string("credential", max_length=_MAX_NAME_LENGTH)
+    credential = reader.string("credential", max_length=MAX_CREDENTIAL_NAME_LENGTH)
     result = read_result(reader)
     timeout_s = reader.number("timeout_s", minimum=MIN_TIMEOUT_S, maximum=MAX_TIMEOUT_S)
     if url is None:
@@ -84,11 +81,11 @@ def _headers(reader: FieldReader) -> list[tuple[str, Template]]:
         return []
     members: Mapping[str, object] = as_object(reader.raw("headers")) or {}
     headers = FieldReader(reader.raw("headers"), tuple(members), where=reader.at("headers"), faults=reader.faults)
-    if len(members) > _MAX_HEADERS:
-        reader.refuse("headers", f"has more than {_MAX_HEADERS} headers")
+    if len(members) > MAX_HEADERS:
+        reader.refuse("headers", f"has more than {MAX_HEADERS} headers")
     found: list[tuple[str, Template]] = []
     seen: set[str] = set()
-    for name in list(members)[:_MAX_HEADERS]:
+    for name in list(members)[:MAX_HEADERS]:
         reason = _objection(name)
         if name.lower() in seen:
             reason = "is given twice"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from gateway.definitions.contract.elicitation_schemas import check_ask_schema
-from gateway.definitions.contract.tools import MAX_NAME_LENGTH
+from gateway.definitions.contract.limits import MAX_TOOL_NAME_LENGTH
 from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.fields import (
     DECLARED_RESULT_FIELDS,
@@ -13,6 +13,13 @@ from gateway.definitions.handlers.fields import (
     read_result_name,
     read_template,
     read_tree,
+)
+from gateway.definitions.handlers.limits import (
+    MAX_QUESTIONS,
+    MAX_SAMPLED_TOKENS,
+    MAX_SLEEP_S,
+    MAX_STEP_DEPTH,
+    MAX_STEPS,
 )
 from gateway.definitions.handlers.requests import REQUEST_FIELDS, read_request, read_url
 from gateway.definitions.handlers.specs import (
@@ -35,11 +42,6 @@ from gateway.domain.json_access import as_object, point
 from gateway.domain.primitives import Family
 from gateway.errors import TemplateInvalid
 
-MAX_STEPS = 100
-MAX_DEPTH = 8
-MAX_SLEEP_S = 30.0
-MAX_QUESTIONS = 10
-MAX_TOKENS = 100_000
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 ASK_FIELDS = ("message", "schema", "url", "key")
 SAMPLE_FIELDS = ("messages", "maxTokens", "systemPrompt", "temperature", "key")
@@ -62,8 +64,8 @@ class StepsReader:
 
     def read(self, step_reader: FieldReader, name: str, depth: int = 1) -> tuple[Step, ...]:
         """Read the steps under a field."""
-        if depth > MAX_DEPTH:
-            step_reader.refuse(name, f"is nested more than {MAX_DEPTH} levels deep")
+        if depth > MAX_STEP_DEPTH:
+            step_reader.refuse(name, f"is nested more than {MAX_STEP_DEPTH} levels deep")
             return ()
         steps: list[Step] = []
         for index, raw in enumerate(step_reader.items(name, max_items=MAX_STEPS, min_items=1, required=True)):
@@ -154,7 +156,7 @@ class StepsReader:
         )
         key = self._key(reader, step_reader, "sample")
         messages = _messages(reader)
-        max_tokens = reader.whole("maxTokens", minimum=1, maximum=MAX_TOKENS, required=True)
+        max_tokens = reader.whole("maxTokens", minimum=1, maximum=MAX_SAMPLED_TOKENS, required=True)
         system_prompt = read_template(reader, "systemPrompt")
         temperature = reader.number("temperature", minimum=0, maximum=2)
         keep_as = read_result_name(step_reader)
@@ -189,7 +191,7 @@ class StepsReader:
         called = FieldReader(
             step_reader.raw("call"), ("tool", "arguments"), where=step_reader.at("call"), faults=self._faults
         )
-        tool = called.string("tool", max_length=MAX_NAME_LENGTH, required=True)
+        tool = called.string("tool", max_length=MAX_TOOL_NAME_LENGTH, required=True)
         arguments = read_tree(called, "arguments") or Tree.parse({})
         if not isinstance(arguments.source, dict):
             called.refuse("arguments", "must be an object")

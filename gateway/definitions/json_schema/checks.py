@@ -9,16 +9,18 @@ import orjson
 from gateway.definitions.excerpts import quote
 from gateway.definitions.field_reader import Faults
 from gateway.definitions.json_schema.dialects import DIALECTS, compile_schema, find_dialect
-from gateway.definitions.json_schema.recursion_costs import MAX_CHECKS, applies_to_itself, max_checks
+from gateway.definitions.json_schema.limits import (
+    MAX_CHECKS,
+    MAX_ENUM_VALUES,
+    MAX_PATTERN_LENGTH,
+    MAX_PATTERNS,
+    MAX_SCHEMA_BYTES,
+)
+from gateway.definitions.json_schema.recursion_costs import applies_to_itself, max_checks
 from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree, TooLarge
+from gateway.definitions.limits import MAX_COMPILED_PATTERN_BYTES
 from gateway.domain.json_access import as_list, as_object, point
 
-MAX_SCHEMA_BYTES = 256 * 1024
-
-_MAX_VALUES = 2_000
-_MAX_PATTERNS = 200
-_MAX_PATTERN_LENGTH = 512
-_PATTERN_BYTES = 256 * 1024
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
 
 
@@ -102,8 +104,8 @@ class _Checker:
 
     def _values(self, node: SchemaNode) -> None:
         values = as_list(node.schema.get("enum")) or ()
-        if len(values) > _MAX_VALUES:
-            self._refuse((*node.path, "enum"), f"has more than {_MAX_VALUES} values")
+        if len(values) > MAX_ENUM_VALUES:
+            self._refuse((*node.path, "enum"), f"has more than {MAX_ENUM_VALUES} values")
 
     def _check_patterns(self, node: SchemaNode) -> None:
         pattern = node.schema.get("pattern")
@@ -114,19 +116,19 @@ class _Checker:
             if text in self._patterns:
                 continue
             self._patterns.add(text)
-            if len(self._patterns) > _MAX_PATTERNS:
-                self._refuse(path, f"is one of more than {_MAX_PATTERNS} patterns")
+            if len(self._patterns) > MAX_PATTERNS:
+                self._refuse(path, f"is one of more than {MAX_PATTERNS} patterns")
                 return
-            if len(text) > _MAX_PATTERN_LENGTH or not _is_linear(text):
+            if len(text) > MAX_PATTERN_LENGTH or not _is_linear(text):
                 self._refuse(
                     path,
                     f"is not a pattern that can be checked in linear time and little memory (no look-around, no"
-                    f" back-references, at most {_MAX_PATTERN_LENGTH} characters)",
+                    f" back-references, at most {MAX_PATTERN_LENGTH} characters)",
                 )
 
 
 def _is_linear(pattern: str) -> bool:
-    options = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES)
+    options = jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED_PATTERN_BYTES)
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, offline=True, pattern_options=options)
     except ValueError:

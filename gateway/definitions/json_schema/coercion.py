@@ -15,6 +15,13 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from gateway.definitions.json_schema.limits import (
+    MAX_COERCION_DEPTH,
+    MAX_COERCION_HOPS,
+    MAX_COERCION_WORK,
+    MAX_PARSED_BYTES,
+    MAX_READINGS,
+)
 from gateway.definitions.json_schema.text_values import (
     file_of,
     is_odd_file,
@@ -25,19 +32,9 @@ from gateway.definitions.json_schema.text_values import (
 from gateway.definitions.json_schema.tree import types_of
 from gateway.domain.json_access import Object, as_list, as_object, tokens_of
 
-MAX_READINGS: Final = 4
-"""Limit on the readings of one call; each is checked against the whole schema."""
-
-_MAX_WORK: Final = 16_000
-"""Limit on the work of one search, about 1 µs each: schemas that are followed, members, elements and listed values."""
 _SCHEMA_WORK: Final = 4
 """Work of following one schema."""
 
-_MAX_TEXT_BYTES: Final = 128 * 1024
-"""Limit on the characters of JSON text that are parsed for one call, which takes up to 10 ms."""
-
-_MAX_DEPTH: Final = 64
-_MAX_HOPS: Final = 50
 _ABSENT: Final = object()
 """The reading of a null that is left out."""
 
@@ -88,8 +85,8 @@ class _ReadingWalk:
 
     def __init__(self, schema: Mapping[str, object]) -> None:
         self._root = schema
-        self._work = _MAX_WORK
-        self._text_bytes = _MAX_TEXT_BYTES
+        self._work = MAX_COERCION_WORK
+        self._text_bytes = MAX_PARSED_BYTES
         self._listed: dict[int, _ListedValues | None] = {}
         self._required: dict[int, frozenset[str]] = {}
 
@@ -105,7 +102,7 @@ class _ReadingWalk:
 
     def readings(self, schemas: Iterable[object], value: object, depth: int) -> Sequence[object]:
         """Return what the value can be read as: itself alone if the schemas seem to take it; nothing if none fits."""
-        if depth > _MAX_DEPTH:
+        if depth > MAX_COERCION_DEPTH:
             raise _TooMany
         parts = self._parts_of(schemas)
         return () if parts is None else self._choose(*parts, value, depth)
@@ -115,7 +112,7 @@ class _ReadingWalk:
     ) -> Sequence[object]:
         if not choices:
             return self._local(plain, value, depth)
-        if len(plain) > _MAX_HOPS:  # choices that lead to themselves
+        if len(plain) > MAX_COERCION_HOPS:  # choices that lead to themselves
             raise _TooMany
         found: list[object] = []
         for branch in choices[0]:
@@ -131,7 +128,7 @@ class _ReadingWalk:
         waiting = list(schemas)
         while waiting:
             self._charge(_SCHEMA_WORK)
-            if len(plain) > _MAX_HOPS:
+            if len(plain) > MAX_COERCION_HOPS:
                 raise _TooMany
             part = waiting.pop()
             if part is False:

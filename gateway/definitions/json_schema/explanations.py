@@ -9,19 +9,20 @@ from typing import Any
 
 import msgspec
 
+from gateway.definitions.json_schema.limits import (
+    MAX_BRANCHES,
+    MAX_COMPARED,
+    MAX_EXPLAINED_DEPTH,
+    MAX_LISTED_VALUES,
+    MAX_OF_BRANCH,
+    MAX_REASON_LENGTH,
+    MAX_SHOWN_NAME_LENGTH,
+)
 from gateway.definitions.json_schema.metered_schema import unmetered
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
-MAX_REASON_LENGTH = 300
-
-_MAX_BRANCHES = 200
-_MAX_COMPARED = 20
-_MAX_OF_BRANCH = 3
-_MAX_DEPTH = 5
-_MAX_VALUES = 20
 _VALUES_LENGTH = 200
-_MAX_NAME_LENGTH = 60
 _CHOICES = frozenset(("anyOf", "oneOf"))
 _CONSTANT_KEYWORDS = frozenset(("const", "enum"))
 _SHORT_REASONS: Mapping[str, str] = {
@@ -57,10 +58,10 @@ _SHORT_REASONS: Mapping[str, str] = {
 def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 0) -> Iterator[Fault]:
     """Yield the faults of one violation of the schema; `at` is the position of the schema's value."""
     where = point(*at, *error.instance_path)
-    if error.kind.name not in _CHOICES or depth >= _MAX_DEPTH:
+    if error.kind.name not in _CHOICES or depth >= MAX_EXPLAINED_DEPTH:
         yield Fault(pointer=where, reason=_reason(error))
         return
-    branches = [list(branch[:_MAX_COMPARED]) for branch in error.kind.context[:_MAX_BRANCHES]]
+    branches = [list(branch[:MAX_COMPARED]) for branch in error.kind.context[:MAX_BRANCHES]]
     if not all(branches):  # more than one branch of `oneOf` accepts the value
         yield Fault(pointer=where, reason=_reason(error))
         return
@@ -74,7 +75,7 @@ def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 
     found = [fault for inner in branches[number] for fault in explain(inner, schema, at=at, depth=depth + 1)]
     yield from (
         Fault(pointer=fault.pointer, reason=f"{fault.reason} ({name})" if depth == 0 else fault.reason)
-        for fault in found[:_MAX_OF_BRANCH]
+        for fault in found[:MAX_OF_BRANCH]
     )
 
 
@@ -120,7 +121,7 @@ def _listed(texts: Collection[str]) -> str:
     room = _VALUES_LENGTH
     for text in texts:
         room -= len(text) + 2
-        if len(shown) == _MAX_VALUES or (room < 0 and shown):
+        if len(shown) == MAX_LISTED_VALUES or (room < 0 and shown):
             break
         shown.append(text)
     more = len(texts) - len(shown)
@@ -132,7 +133,7 @@ def branch_name(branch: Mapping[str, object], number: int, count: int) -> str:
     ref, title = branch.get("$ref"), branch.get("title")
     named = ref.rpartition("/")[2] if isinstance(ref, str) else title
     if isinstance(named, str) and named:
-        return f"'{named[:_MAX_NAME_LENGTH]}'"
+        return f"'{named[:MAX_SHOWN_NAME_LENGTH]}'"
     return f"branch {number + 1} of {count}"
 
 

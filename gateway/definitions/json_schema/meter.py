@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from gateway.definitions.json_schema.assertion_costs import NOTHING, Load, load_of, loads_of_parts
+from gateway.definitions.json_schema.limits import MAX_MARKS
 from gateway.definitions.json_schema.tree import Reach, SchemaNode
 
 _VISIT: Final = 20
@@ -27,7 +28,6 @@ _COPY: Final = 25
 """Units of one value that a violation copies, about 0.5 µs."""
 
 _SMALL: Final = 20
-_MAX_MARKS: Final = 10**9
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 
 Charge = Callable[[Any], None]
@@ -159,10 +159,10 @@ class _Costs:
         known = self._marks.get(number)
         if known is not None:
             return known
-        self._marks[number] = _MAX_MARKS  # for a schema that applies to itself
+        self._marks[number] = MAX_MARKS  # for a schema that applies to itself
         node = self._nodes[number]
         ahead = [*node.refs, *(edge.target for edge in node.edges if edge.reach is Reach.HERE)]
-        self._marks[number] = min(_MAX_MARKS, sum(1 + self._marks_of(target) for target in ahead))
+        self._marks[number] = min(MAX_MARKS, sum(1 + self._marks_of(target) for target in ahead))
         return self._marks[number]
 
 

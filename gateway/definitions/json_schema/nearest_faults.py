@@ -1,7 +1,8 @@
 """Faults of a value whose violations would be too many or too large to collect, found by a walk of our own.
 
 The walk compares types, constants, missing and unknown names, level by level, and follows the nearest branch of each
-choice. It may miss faults of other keywords, and never decides about a value. It ends after `MAX_STEPS` comparisons.
+choice. It may miss faults of other keywords, and never decides about a value. It ends after
+`MAX_WALK_STEPS` comparisons.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,19 +11,19 @@ from typing import Any, Final
 import msgspec
 
 from gateway.definitions.json_schema.explanations import branch_name, one_of
+from gateway.definitions.json_schema.limits import (
+    MAX_BRANCHES,
+    MAX_SHOWN_NAME_LENGTH,
+    MAX_UNKNOWN_NAMES,
+    MAX_WALK_DEPTH,
+    MAX_WALK_HOPS,
+    MAX_WALK_ITEMS,
+    MAX_WALK_STEPS,
+)
 from gateway.definitions.json_schema.tree import types_of
 from gateway.domain.json_access import Object, as_list, as_object, point, tokens_of
 from gateway.errors import Fault
 
-MAX_STEPS: Final = 1_500
-"""Limit on the schemas that are compared with a part of the value; each takes about 2 µs."""
-
-_MAX_DEPTH: Final = 24
-_MAX_HOPS: Final = 20
-_MAX_BRANCHES: Final = 200
-_MAX_ITEMS: Final = 50
-_MAX_NAMED: Final = 5
-_MAX_NAME_LENGTH: Final = 60
 _KINDS: Final[Mapping[type[Any], Sequence[str]]] = {
     bool: ("boolean",),
     int: ("integer", "number"),
@@ -53,13 +54,13 @@ class _Walk:
 
     def __init__(self, schema: Mapping[str, object]) -> None:
         self._root = schema
-        self._steps = MAX_STEPS
+        self._steps = MAX_WALK_STEPS
 
     def faults(self, schema: object, value: object, at: tuple[str | int, ...], depth: int) -> _LocalFaults:
         found = _LocalFaults()
         for node in self._same_value(schema):
             self._steps -= 1
-            if self._steps < 0 or depth > _MAX_DEPTH:
+            if self._steps < 0 or depth > MAX_WALK_DEPTH:
                 return found
             self._compare(node, value, at, found)
             if found.is_other_kind:
@@ -68,7 +69,7 @@ class _Walk:
             if members is not None:
                 self._members(node, members, at, depth, found)
             elif items is not None and "items" in node:
-                for index, item in enumerate(items[:_MAX_ITEMS]):
+                for index, item in enumerate(items[:MAX_WALK_ITEMS]):
                     found += self.faults(node["items"], item, (*at, index), depth + 1)
             for keyword in ("anyOf", "oneOf"):
                 found += self._nearest(as_list(node.get(keyword)) or (), keyword, value, at, depth)
@@ -77,7 +78,7 @@ class _Walk:
     def _same_value(self, schema: object) -> Iterator[Object]:
         """The schema, the targets of its references, and the parts of its `allOf`."""
         waiting = [schema]
-        for _ in range(_MAX_HOPS):
+        for _ in range(MAX_WALK_HOPS):
             if not waiting:
                 return
             node = as_object(waiting.pop())
@@ -123,7 +124,7 @@ class _Walk:
         if node.get("additionalProperties") is False and "patternProperties" not in node:
             unknown = [name for name in members if name not in known]
             if unknown:
-                named = ", ".join(_quote(name) for name in unknown[:_MAX_NAMED])
+                named = ", ".join(_quote(name) for name in unknown[:MAX_UNKNOWN_NAMES])
                 found.append(Fault(pointer=point(*at), reason=f"has properties that are not allowed: {named}"))
         for name, part in known.items():
             if name in members:
@@ -137,7 +138,7 @@ class _Walk:
         self, branches: Sequence[object], keyword: str, value: object, at: tuple[str | int, ...], depth: int
     ) -> Sequence[Fault]:
         """The faults of the branch with the fewest; none if a branch has none, or for a value of several branches."""
-        compared = [self.faults(branch, value, at, depth + 1) for branch in branches[:_MAX_BRANCHES]]
+        compared = [self.faults(branch, value, at, depth + 1) for branch in branches[:MAX_BRANCHES]]
         if not compared or not all(compared) or self._steps < 0:
             return ()
         number = min(range(len(compared)), key=lambda number: (compared[number].is_other_kind, len(compared[number])))
@@ -147,5 +148,5 @@ class _Walk:
 
 
 def _quote(name: str) -> str:
-    shown = name if len(name) <= _MAX_NAME_LENGTH else f"{name[:_MAX_NAME_LENGTH]}…"
+    shown = name if len(name) <= MAX_SHOWN_NAME_LENGTH else f"{name[:MAX_SHOWN_NAME_LENGTH]}…"
     return msgspec.json.encode(shown).decode()

@@ -7,11 +7,12 @@ byte.
 
 import re
 
+from gateway.definitions.json_schema.limits import MAX_STATES
+
 BYTE = 64
 """A cost of one unit per byte; costs are in units per 64 bytes, as in `Load`."""
 
 _FEW_STATES = 10
-_MAX_STATES = 2**20
 _TOKEN = re.compile(
     r"\\[pPxu]\{[^{}]*\}|\\."  # an escaped character or class
     r"|\[(?>(?:\\.|\[[^\[\]]*\]|[^\]\\])*)\]?"  # an open class ends with the pattern, so that none is read twice
@@ -43,7 +44,7 @@ def count_states(pattern: str) -> int:
         elif token[1] is not None:
             times = max(int(token[1][:7]), int((token[2] or "0")[:7]))
             added = last * max(0, times - 1)
-            states, last = min(_MAX_STATES, states + added), min(_MAX_STATES, last + added)  # guard: work-of-patterns
+            states, last = min(MAX_STATES, states + added), min(MAX_STATES, last + added)  # guard: work-of-patterns
         elif text not in _FREE:
             states, last = states + 1, 1
-    return min(_MAX_STATES, states)
+    return min(MAX_STATES, states)

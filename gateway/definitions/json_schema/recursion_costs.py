@@ -6,10 +6,8 @@ the next one twice are checked a million times. While it collects violations, it
 
 from collections.abc import Iterator, Sequence
 
+from gateway.definitions.json_schema.limits import MAX_CHECKS
 from gateway.definitions.json_schema.tree import Reach, SchemaNode, SchemaTree
-
-MAX_CHECKS = 1_000
-"""Limit on the number of schemas that may apply to one part of a value."""
 
 
 def max_checks(tree: SchemaTree, *, stop: int = MAX_CHECKS) -> int:

@@ -8,19 +8,15 @@ import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Final, cast
+from typing import cast
 
+from gateway.definitions.json_schema.limits import MAX_NUMBER_LENGTH, MAX_TEXT_CONTAINERS, MAX_TEXT_VALUES
 from gateway.domain.json_access import Object
 from gateway.domain.json_text import MAX_DIGITS, load_json, refuse_many_values
 from gateway.errors import BadInput
 
-_MAX_VALUES: Final = 20_000
-_MAX_CONTAINERS: Final = 5_000
-"""Limits on the JSON text in one argument, a fifth of those of a message."""
-
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
-_MAX_NUMBER_LENGTH = 32
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _DATA_URI = re.compile(r"data:([^,;]*(?:;[^,;=]+=[^,;]*)*);base64,", re.IGNORECASE)
 _FILE = frozenset(("base64", "filename", "content_type"))
@@ -31,7 +27,7 @@ def parse_number(text: str, *, is_whole: bool) -> Iterator[int | float]:
     if _WHOLE.fullmatch(text) is not None:
         if len(text) <= MAX_DIGITS and text != "-0":
             yield int(text)
-    elif not is_whole and len(text) <= _MAX_NUMBER_LENGTH and _NUMBER.fullmatch(text) is not None:
+    elif not is_whole and len(text) <= MAX_NUMBER_LENGTH and _NUMBER.fullmatch(text) is not None:
         value = float(text)
         if math.isfinite(value) and Decimal(repr(value)) == Decimal(text):
             yield value
@@ -56,7 +52,7 @@ def parse_container(text: str, *, max_bytes: int) -> object:
         raw = written.encode()
         if len(raw) > max_bytes:
             return None
-        refuse_many_values(raw, values=_MAX_VALUES, containers=_MAX_CONTAINERS)
+        refuse_many_values(raw, values=MAX_TEXT_VALUES, containers=MAX_TEXT_CONTAINERS)
         return load_json(raw)  # guard: coercion-strict-json
     except (BadInput, UnicodeEncodeError):
         return None

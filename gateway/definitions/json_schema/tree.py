@@ -10,10 +10,8 @@ from enum import Enum, auto
 from typing import TypeAlias
 from urllib.parse import unquote
 
+from gateway.definitions.json_schema.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMAS
 from gateway.domain.json_access import Object, as_list, as_object, point
-
-MAX_SCHEMAS = 5_000
-MAX_DEPTH = 64
 
 NodePath: TypeAlias = tuple[str | int, ...]
 
@@ -134,8 +132,8 @@ class SchemaTree:
         number = len(self.nodes)
         if number >= self._limit:
             raise TooLarge(f"it has more than {self._limit} schemas", ())
-        if len(path) > 2 * MAX_DEPTH:
-            raise TooLarge(f"schemas are nested more than {MAX_DEPTH} deep", path)
+        if len(path) > 2 * MAX_SCHEMA_DEPTH:
+            raise TooLarge(f"schemas are nested more than {MAX_SCHEMA_DEPTH} deep", path)
         node = SchemaNode(path, as_object(schema) or {})
         self.nodes.append(node)
         self._numbers[point(*path)] = number

@@ -18,6 +18,17 @@ import structlog
 
 from gateway.definitions.json_schema.coercion import readings
 from gateway.definitions.json_schema.dialects import compile_argument, compile_schema
+from gateway.definitions.json_schema.limits import (
+    INLINE_BYTES,
+    MAX_BYTES_READ,
+    MAX_CONTAINERS_READ,
+    MAX_COPIES,
+    MAX_EXPLAINED_BYTES,
+    MAX_IMPORTED_SCHEMAS,
+    MAX_LOOP_UNITS,
+    MAX_MEASURED,
+    MAX_VALUES_READ,
+)
 from gateway.definitions.json_schema.metered_schema import MeteredSchema
 from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
 from gateway.definitions.json_schema.violations import ArgumentChecks, list_faults, summarize_violations
@@ -28,30 +39,11 @@ from gateway.errors import Fault
 
 log = structlog.get_logger(__name__)
 
-MAX_LOOP_UNITS: Final = 1_000_000
-"""Units of an unmetered check on the event loop: at most 40 ms, and 2 to 15 ms for most schemas."""
-
 METERED_UNITS: Final = 500_000
 """Units of a metered check: at most 20 ms. It takes 5 to 20 times as long as the same check without the meter."""
 
 _CHILD_UNITS: Final = 50_000_000
 """Units of the check of one argument in a child process, about a second."""
-
-MAX_COPIES: Final = 40_000
-"""Limit on the values that `jsonschema-rs` copies into violations; each copy costs about 180 bytes and 0.5 µs."""
-
-MAX_EXPLAINED_BYTES: Final = 16 * 1024
-"""Limit on the bytes of JSON of a value whose violations are collected."""
-
-MAX_CONTAINERS_READ: Final = 50_000
-MAX_VALUES_READ: Final = 200_000
-MAX_BYTES_READ: Final = 1024 * 1024
-"""Limits on JSON text that is decoded on the event loop, which takes up to 20 ms."""
-
-_MAX_SCHEMAS = 20_000
-_MAX_MEASURED = 2_000
-_INLINE_BYTES = 8 * 1024
-"""Bytes of a definition that is metered on the event loop when it is needed: compiling it takes a few milliseconds."""
 
 _INPUT, _OUTPUT = "inputSchema", "outputSchema"
 _FILE_MARK = b'"contentEncoding":"base64"'
@@ -170,7 +162,7 @@ class Validator:
             return
         schema = _read(self.text, self.member)
         try:
-            tree = SchemaTree(schema, limit=_MAX_SCHEMAS)
+            tree = SchemaTree(schema, limit=MAX_IMPORTED_SCHEMAS)
             self._metered = MeteredSchema(schema, tree, asserts_formats=self._asserts_formats)
         except (TooLarge, ValueError) as error:  # its checks run in child processes
             log.warning("schema_not_metered", reason=str(error)[:200])
@@ -178,7 +170,7 @@ class Validator:
 
     def _meter(self) -> MeteredSchema | None:
         """Return the metered schema; None if it cannot be compiled here."""
-        if not self.is_prepared and len(self.text) <= _INLINE_BYTES:
+        if not self.is_prepared and len(self.text) <= INLINE_BYTES:
             self.prepare()
         return self._metered
 
@@ -196,7 +188,7 @@ class Validator:
         containers, values = _count(raw)
         depth = 1
         if self.work.growth > 1:
-            depth = depth_of(instance) if containers <= _MAX_MEASURED else containers
+            depth = depth_of(instance) if containers <= MAX_MEASURED else containers
         return self.work.units(containers=containers, values=values, size=len(raw), depth=min(depth, ENDLESS))
 
     def _explain(self, instance: object, raw: bytes, *, units: int = METERED_UNITS) -> tuple[Fault, ...]:
@@ -317,7 +309,7 @@ def _free_size(work: WorkBound) -> int:
 
 def _work(schema: Mapping[str, object]) -> WorkBound:
     try:
-        return work_of(SchemaTree(schema, limit=_MAX_SCHEMAS))
+        return work_of(SchemaTree(schema, limit=MAX_IMPORTED_SCHEMAS))
     except TooLarge:
         return UNKNOWN
     except Exception:  # the tool works: without a bound its checks are metered

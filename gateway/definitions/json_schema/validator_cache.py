@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
+from gateway.definitions.json_schema.limits import INLINE_BYTES
 from gateway.definitions.json_schema.validator import Validator, compile_input, compile_loose_output, compile_output
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
@@ -17,8 +18,6 @@ from gateway.domain.json_text import decode_json
 from gateway.errors import GatewayError, NotYetSupported
 
 log = structlog.get_logger(__name__)
-
-_INLINE_BYTES = 8 * 1024
 
 
 class Validators:
@@ -50,7 +49,7 @@ class Validators:
             self._compiled.move_to_end(digest)
             return found
         try:
-            if len(definition) > _INLINE_BYTES:
+            if len(definition) > INLINE_BYTES:
                 made = await run_in_thread(SNAPSHOT_LOADS, digest.hex(), make, definition)
             else:
                 made = make(definition)

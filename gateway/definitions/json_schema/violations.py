@@ -7,20 +7,18 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gateway.definitions.json_schema.explanations import MAX_REASON_LENGTH, explain
+from gateway.definitions.json_schema.explanations import explain
+from gateway.definitions.json_schema.limits import (
+    MAX_FAULTS,
+    MAX_NEAREST,
+    MAX_REASON_LENGTH,
+    MAX_SEARCH_CPU_S,
+    MAX_TRIED,
+)
 from gateway.definitions.json_schema.nearest_faults import nearest_faults
 from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault
 
-MAX_FAULTS = 10
-
-_MAX_TRIED = 20
-_MAX_NEAREST = 4
-_MAX_CPU_S = 0.01
-"""CPU time of the thread after which the search stops and returns the faults found so far.
-
-Compiling the schema of one argument may take milliseconds. CPU time makes the result independent of the machine's load.
-"""
 _UNEXPLAINED = "does not match its schema; it is too large or too complex to locate the error"
 
 
@@ -64,9 +62,9 @@ def _missing(schema: Mapping[str, object], members: Mapping[str, object]) -> Ite
 
 def _wrong(schema: Mapping[str, object], members: Mapping[str, object], checks: ArgumentChecks) -> Sequence[Fault]:
     known = as_object(schema.get("properties")) or {}
-    tried = list(islice((name for name in members if name in known), _MAX_TRIED))
+    tried = list(islice((name for name in members if name in known), MAX_TRIED))
     found: dict[str, Sequence[Fault]] = {}
-    until = time.thread_time() + _MAX_CPU_S
+    until = time.thread_time() + MAX_SEARCH_CPU_S
     # Small arguments first: one that takes the whole time hides no fault of another.
     for name in sorted(tried, key=lambda each: len(msgspec.json.encode(members[each]))):
         if checks.is_valid(name, members[name]) is False:
@@ -80,7 +78,7 @@ def _faults_of(schema: Mapping[str, object], name: str, value: object, checks: A
     faults = checks.faults(name, value)
     if faults is not None:
         return faults
-    nearest = tuple(islice(nearest_faults(schema, value, within=(name,)), _MAX_NEAREST))
+    nearest = tuple(islice(nearest_faults(schema, value, within=(name,)), MAX_NEAREST))
     return nearest or (Fault(pointer=point(name), reason=_UNEXPLAINED),)
 
 

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gateway.definitions.large_results.json_parts import MAX_PARTS, compact, has_many_parts, is_container
+from gateway.definitions.large_results.json_parts import compact, has_many_parts, is_container
+from gateway.definitions.large_results.limits import MAX_PARTS
 
 JSON_TYPE = "application/json"
 TEXT_TYPE = "text/plain"

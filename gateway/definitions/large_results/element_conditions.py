@@ -2,18 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from gateway.definitions.large_results.json_parts import is_container, look_up, split, text_of
+from gateway.definitions.large_results.limits import MAX_CONDITION_STEPS, MAX_TESTED_BYTES
 from gateway.domain.json_access import tokens_of
 from gateway.domain.json_text import decode_json
-
-_MAX_STEPS: Final = 200_000
-"""Limit on the tokens and values that the conditions of one page read; 200,000 small parses take about 0.4 s."""
-_MAX_TESTED_BYTES: Final = 256 * 1024 * 1024
-"""Limit on the bytes of the containers and values that the conditions of one page read."""
 
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -50,7 +46,7 @@ class ConditionTests:
     @property
     def is_used_up(self) -> bool:
         """True if the page ends before its next element."""
-        return self._steps >= _MAX_STEPS or self._bytes >= _MAX_TESTED_BYTES
+        return self._steps >= MAX_CONDITION_STEPS or self._bytes >= MAX_TESTED_BYTES
 
     def matches(self, element: bytes) -> bool:
         """Test an element; each of its containers is parsed once for all conditions, and is not retained."""

@@ -8,20 +8,17 @@ because each part becomes a Python object.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import orjson
+
+from gateway.definitions.large_results.limits import MAX_PARTS, MAX_SPLIT_MEMBERS
 
 Part = tuple[str | None, bytes]
 """The name of a member (None for an element of a list), and the JSON text of its value."""
 Container: TypeAlias = Sequence[msgspec.Raw] | Mapping[str, msgspec.Raw | bytes]
 """The elements of a list, or the members of an object, the last of several of one name."""
-
-MAX_PARTS: Final = 500_000
-"""Limit on the commas of a text that is split; a list of so many elements takes about 25 ms."""
-_MAX_SPLIT_MEMBERS: Final = 50_000
-"""Limit on the commas of an object that the C parser splits; hashing so many names takes about 15 ms."""
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -55,7 +52,7 @@ def parts_of(raw: bytes) -> Iterator[Part]:
     """Yield the members of an object, or the elements of a list, in order."""
     if raw.startswith(b"["):
         return ((None, bytes(part)) for part in split_list(raw))
-    found = _split(raw) if raw.count(b",") <= _MAX_SPLIT_MEMBERS else None
+    found = _split(raw) if raw.count(b",") <= MAX_SPLIT_MEMBERS else None
     return _scan(raw) if found is None else iter(found)
 
 
@@ -80,7 +77,7 @@ def split(raw: bytes) -> Container:
         return split_list(raw)
     if not raw.startswith(b"{"):
         return ()
-    if raw.count(b",") <= _MAX_SPLIT_MEMBERS:
+    if raw.count(b",") <= MAX_SPLIT_MEMBERS:
         return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     return {name or "": part for name, part in _scan(raw)}
 

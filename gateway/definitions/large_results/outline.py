@@ -8,12 +8,14 @@ import json
 from typing import Final
 
 from gateway.definitions.large_results.json_parts import Part, is_container, parts_of
+from gateway.definitions.large_results.limits import (
+    MAX_OUTLINE_LEVELS,
+    MAX_OUTLINE_LINES,
+    MAX_OUTLINE_MEMBERS,
+    MAX_OUTLINE_POINTER_LENGTH,
+)
 from gateway.domain.json_access import point
 
-_MAX_LINES: Final = 60
-_MAX_MEMBERS: Final = 20
-_MAX_LEVELS: Final = 5
-_MAX_POINTER_LENGTH: Final = 200
 _LARGE: Final = 1024
 """Size in bytes above which the line of a part contains its size."""
 _KINDS: Final = {"t": "boolean", "f": "boolean", "n": "null", '"': "string"}
@@ -23,7 +25,7 @@ def outline(raw: bytes, *, room: int) -> str:
     """Return the outline of compact JSON, in at most about `room` bytes."""
     lines: list[str] = []
     waiting: list[tuple[str, bytes, int]] = [("", raw, 0)]
-    while waiting and len(lines) < _MAX_LINES:
+    while waiting and len(lines) < MAX_OUTLINE_LINES:
         pointer, part, level = waiting.pop()
         line, below = _line(pointer, part, level)
         room -= len(line.encode()) + 1
@@ -42,13 +44,15 @@ def _line(pointer: str, raw: bytes, level: int) -> tuple[str, list[tuple[str, by
     size = f", {len(raw):,} bytes" if len(raw) > _LARGE else ""
     if not is_container(raw):
         return f"{shown or 'whole'}: {_KINDS.get(chr(raw[0]), 'number')}{size}", []
-    count, first = _count(raw, 1 if raw.startswith(b"[") else _MAX_MEMBERS)
+    count, first = _count(raw, 1 if raw.startswith(b"[") else MAX_OUTLINE_MEMBERS)
     kind = f"array of {count:,}" if raw.startswith(b"[") else f"object with {count:,} members"
-    if level >= _MAX_LEVELS:
+    if level >= MAX_OUTLINE_LEVELS:
         first = []
     below = [(pointer + point("*" if name is None else name), part, level + 1) for name, part in first]
     more = f", of which the first {len(first)} follow" if raw.startswith(b"{") and 0 < len(first) < count else ""
-    return f"{shown or 'whole'}: {kind}{size}{more}", [one for one in below if len(one[0]) <= _MAX_POINTER_LENGTH]
+    return f"{shown or 'whole'}: {kind}{size}{more}", [
+        one for one in below if len(one[0]) <= MAX_OUTLINE_POINTER_LENGTH
+    ]
 
 
 def _count(raw: bytes, most: int) -> tuple[int, list[Part]]:

@@ -22,17 +22,17 @@ from gateway.definitions.large_results.json_parts import (
     split_list,
     text_of,
 )
-from gateway.definitions.large_results.read_result import MAX_POINTER
+from gateway.definitions.large_results.limits import (
+    MAX_NAMED,
+    MAX_OMITTED,
+    MAX_POINTER_WORK_BYTES,
+    MAX_RESULT_POINTER_LENGTH,
+    MAX_TESTED,
+)
 from gateway.domain.json_access import point, tokens_of
 from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed
 from gateway.sandbox.result_tasks import ResultTask
 
-_MAX_TESTED: Final = 100_000
-"""Limit on the elements that are tested for one page; a longer list continues on the next page."""
-_MAX_WORK: Final = 1024 * 1024 * 1024
-"""Limit on the bytes that are parsed to follow a pointer; each level parses its whole container."""
-_MAX_OMITTED: Final = 10
-_MAX_NAMED: Final = 20
 _PAGE_HEAD: Final = 1024
 """Bytes reserved for the other members of a page."""
 
@@ -104,7 +104,7 @@ def read_part(document: ResultDocument, request: PartRequest, *, room: int) -> b
     tokens = tokens_of(request.pointer)
     for depth, token in enumerate(tokens):
         work += len(raw)
-        if work > _MAX_WORK:  # guard: result-pointer-bounded
+        if work > MAX_POINTER_WORK_BYTES:  # guard: result-pointer-bounded
             raise _invalid("/pointer", "it is too deep for a result of this size; read the whole resource")
         found = part_at(raw, token)
         if found is None:
@@ -173,7 +173,7 @@ def _read_parts(parts: _Parts, request: PartRequest, room: int) -> bytes:
 def _add_part(page: _Page, request: PartRequest, index: int, name: str | None, raw: bytes) -> bool:
     """Add a part to the page if it matches the conditions; return False if the page ends before the part."""
     is_full = request.limit is not None and len(page.values) + len(page.omitted) >= request.limit
-    if is_full or (request.where and index - page.offset >= _MAX_TESTED):  # guard: result-conditions-bounded
+    if is_full or (request.where and index - page.offset >= MAX_TESTED):  # guard: result-conditions-bounded
         return False
     if page.tests.is_used_up:  # guard: result-conditions-work
         return False
@@ -181,10 +181,10 @@ def _add_part(page: _Page, request: PartRequest, index: int, name: str | None, r
         return True
     size = len(raw) + (0 if name is None else len(name.encode("utf-8", "replace")) + 3) + 12
     if size > page.room:
-        if page.values or len(page.omitted) >= _MAX_OMITTED:
+        if page.values or len(page.omitted) >= MAX_OMITTED:
             return False
         pointer = request.pointer + point(index if name is None else name)
-        page.omitted.append({"pointer": pointer[:MAX_POINTER], "bytes": len(raw)})
+        page.omitted.append({"pointer": pointer[:MAX_RESULT_POINTER_LENGTH], "bytes": len(raw)})
         return True
     page.room -= size
     page.values.append((name, raw))
@@ -210,7 +210,7 @@ def _missing_part(found: Sequence[str], token: str, raw: bytes) -> ArgumentsInva
     if raw.startswith(b"["):
         what = f"an array of {sum(1 for _ in parts_of(raw)):,}"
     elif raw.startswith(b"{"):
-        names = [name or "" for name, _ in islice(parts_of(raw), _MAX_NAMED)]
+        names = [name or "" for name, _ in islice(parts_of(raw), MAX_NAMED)]
         what = f"an object; its first members are {', '.join(name[:40] for name in names) or 'none'}"
     else:
         what = "neither an array nor an object"

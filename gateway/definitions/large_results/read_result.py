@@ -4,17 +4,18 @@ from typing import Final
 
 import orjson
 
+from gateway.definitions.large_results.limits import (
+    MAX_CONDITION_POINTER_LENGTH,
+    MAX_CONDITIONS,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    MAX_RESULT_POINTER_LENGTH,
+    MAX_SOUGHT_LENGTH,
+)
 from gateway.domain.results import RESULT_SCHEME
 
 READ_RESULT: Final = "read_result"
 """The name of the tool; no new tool of an operation gets it."""
-
-MAX_POINTER: Final = 4096
-MAX_CONDITION_POINTER: Final = 128
-MAX_LIMIT: Final = 10_000
-MAX_OFFSET: Final = 1_000_000_000
-MAX_CONDITIONS: Final = 5
-MAX_TEXT_LENGTH: Final = 1000
 
 PARAMETERS: Final = ("pointer", "offset", "limit", "where", "equals", "contains")
 TEMPLATE: Final = f"{RESULT_SCHEME}://{{result}}{{?{','.join(PARAMETERS)}}}"
@@ -23,7 +24,7 @@ _WHAT: Final = (
     "Reads a part of a large result that was summarised: the value at a JSON Pointer. Arrays, objects and texts come "
     "in pages; continue with `offset` set to `next_offset`. `where` selects elements of an array, or lines of a text."
 )
-_POINTER: Final = {"type": "string", "maxLength": MAX_POINTER}
+_POINTER: Final = {"type": "string", "maxLength": MAX_RESULT_POINTER_LENGTH}
 
 
 def _condition() -> dict[str, object]:
@@ -32,7 +33,7 @@ def _condition() -> dict[str, object]:
         "properties": {
             "pointer": {
                 "type": "string",
-                "maxLength": MAX_CONDITION_POINTER,
+                "maxLength": MAX_CONDITION_POINTER_LENGTH,
                 "default": "",
                 "description": "JSON Pointer in the element, such as /status.",
             },
@@ -40,7 +41,7 @@ def _condition() -> dict[str, object]:
             "contains": {
                 "type": "string",
                 "minLength": 1,
-                "maxLength": MAX_TEXT_LENGTH,
+                "maxLength": MAX_SOUGHT_LENGTH,
                 "description": "A part of the text there, in any letter case.",
             },
         },

@@ -7,10 +7,10 @@ the source `bank` as `ui://bank/charts/view`, and a tool can only name a page of
 from collections.abc import Mapping
 from typing import Final
 
+from gateway.definitions.live.limits import MAX_REWRITTEN_DEPTH
 from gateway.domain.json_access import as_list, as_object
 
 SCHEME: Final = "ui://"
-_MAX_DEPTH: Final = 64
 _OWN_KEYS: Final = ("ui/resourceUri", "openai/outputTemplate")
 """Members of `_meta` that name the page of a tool, beside `ui.resourceUri`."""
 
@@ -39,7 +39,7 @@ def shown_meta(source: str, value: object, depth: int = 0) -> object:
     Members of `_meta` that name pages are not only those of MCP Apps, so all strings are read. Values deeper than 64
     levels are dropped.
     """
-    if depth > _MAX_DEPTH:
+    if depth > MAX_REWRITTEN_DEPTH:
         return None
     if isinstance(value, str):
         start = value.lstrip()

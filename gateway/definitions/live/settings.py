@@ -6,6 +6,14 @@ from urllib.parse import urlsplit
 
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
+from gateway.definitions.live.limits import (
+    MAX_ARGUMENTS,
+    MAX_HEADERS,
+    MAX_TEXT_LENGTH,
+    MAX_TIMEOUT_S,
+    MAX_URL_LENGTH,
+    MAX_VARIABLES,
+)
 from gateway.domain.json_access import point
 from gateway.domain.live_sources import LiveKind
 from gateway.errors import DefinitionInvalid
@@ -17,12 +25,6 @@ FIELDS: Mapping[LiveKind, Sequence[str]] = {
     LiveKind.COMMAND: ("argv", "env", "timeout_s"),
 }
 TRANSPORTS = ("auto", "streamable", "sse")
-MAX_URL_LENGTH = 2_048
-MAX_TEXT_LENGTH = 4_096
-MAX_HEADERS = 20
-MAX_ARGUMENTS = 64
-MAX_VARIABLES = 64
-MAX_TIMEOUT_S = 300
 
 SOCKET = r"unix:(/[^\x00-\x1f\x7f]{1,106})"
 ADDRESS = r"tcp:(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})"

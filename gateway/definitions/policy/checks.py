@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.definitions.credential_names import is_count, is_credential_name
 from gateway.definitions.policy.conditions import is_pattern
+from gateway.definitions.policy.limits import MAX_CONDITION_NUMBER, MAX_RULES_BYTES
 from gateway.definitions.policy.paths import is_root
 from gateway.domain.json_access import is_number
 from gateway.domain.tenancy.policy import (
@@ -18,9 +19,6 @@ from gateway.domain.tenancy.policy import (
     RecordingRule,
 )
 from gateway.errors import Fault
-
-_MAX_INTEGER = 2**63 - 1
-_MAX_RULES_BYTES = 64 * 1024
 
 _TEXTS = frozenset({ConditionOperator.STARTS_WITH})
 _PATHS = frozenset({ConditionOperator.INSIDE, ConditionOperator.OUTSIDE})
@@ -46,9 +44,9 @@ def find_faults(rules: Sequence[PolicyRule], recorded: Sequence[RecordingRule] =
     ]
     sized: Mapping[str, Sequence[object]] = {"rules": rules, "recorded_arguments": recorded}
     faults += [
-        Fault(pointer=f"/{name}", reason=f"the rules together have more than {_MAX_RULES_BYTES} bytes")
+        Fault(pointer=f"/{name}", reason=f"the rules together have more than {MAX_RULES_BYTES} bytes")
         for name, given in sized.items()
-        if not faults and len(msgspec.json.encode(given)) > _MAX_RULES_BYTES
+        if not faults and len(msgspec.json.encode(given)) > MAX_RULES_BYTES
     ]
     return faults
 
@@ -74,8 +72,8 @@ def _fault_of(condition: ArgumentCondition) -> str:
 def _fault_of_value(value: ConditionValue) -> str:
     if isinstance(value, str):
         return "" if value.isprintable() else "a string must be printable"
-    if is_number(value) and not (isfinite(value) and abs(value) <= _MAX_INTEGER):
-        return f"a number must be finite and at most {_MAX_INTEGER}"
+    if is_number(value) and not (isfinite(value) and abs(value) <= MAX_CONDITION_NUMBER):
+        return f"a number must be finite and at most {MAX_CONDITION_NUMBER}"
     return ""
 
 

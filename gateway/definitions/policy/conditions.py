@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import jsonschema_rs
 
+from gateway.definitions.limits import MAX_COMPILED_PATTERN_BYTES
 from gateway.definitions.policy.limits import MAX_MEMBERS, MAX_TEXT_LENGTH
 from gateway.definitions.policy.paths import is_inside
 from gateway.domain.json_access import is_number, tokens_of
@@ -31,7 +32,6 @@ class Unclear(Exception):  # the key is the outcome of a comparison
 _MISSING = object()
 """A missing argument. Every test except `exists` treats it as another type, so it is not decidable."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
-_PATTERN_BYTES = 256 * 1024
 _AMBIGUOUS = frozenset({"M", "C", "Z"})
 _ASCII_LOOSE = dict.fromkeys((*range(33), 127))
 
@@ -183,7 +183,7 @@ def _searcher(pattern: str) -> Callable[[str], bool]:
     Raises:
         ValueError: the pattern is not valid, or needs too much memory.
     """
-    options: Any = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES)
+    options: Any = jsonschema_rs.RegexOptions(size_limit=MAX_COMPILED_PATTERN_BYTES)
     return jsonschema_rs.Draft202012Validator({"pattern": pattern}, offline=True, pattern_options=options).is_valid
 
 

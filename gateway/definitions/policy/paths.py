@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-MAX_PATH_LENGTH = 4096
-_MAX_DECODINGS = 5
+from gateway.definitions.policy.limits import MAX_DECODINGS, MAX_PATH_LENGTH
+
 _SUFFIX = re.compile(r"[?#].*", re.DOTALL)
 _PARAMETERS = re.compile(r";[^/]*")
 _ROOT = re.compile(r"/|(/[^/\\%;?#\x00-\x20\x7f]+)+/?")
@@ -65,7 +65,7 @@ def _readings(path: str) -> Iterator[str]:
 
 def _decodings(path: str) -> Iterator[str]:
     """Yield the path and its repeated percent-decodings until nothing changes; after too many, an unclear path."""
-    for _ in range(_MAX_DECODINGS):
+    for _ in range(MAX_DECODINGS):
         yield path
         decoded = unquote(path, errors="surrogateescape")
         if decoded == path:

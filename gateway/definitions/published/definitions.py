@@ -2,11 +2,17 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.contract.contents import MAX_BLOCKS, MAX_SIZE
-from gateway.definitions.contract.metadata import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH, ROLES, THEMES
-from gateway.definitions.contract.prompts import MAX_ARGUMENTS
+from gateway.definitions.contract.limits import (
+    MAX_BLOCKS,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_LINK_SIZE,
+    MAX_PROMPT_ARGUMENTS,
+    MAX_TITLE_LENGTH,
+)
+from gateway.definitions.contract.metadata import ROLES, THEMES
 from gateway.definitions.contract.tools import HINTS, NAME
-from gateway.definitions.uri.grammar import FORM, MAX_URI_LENGTH
+from gateway.definitions.uri.grammar import FORM
+from gateway.definitions.uri.limits import MAX_URI_LENGTH
 from gateway.domain.calls.mcp_tasks import TaskSupport
 
 Schema = dict[str, object]
@@ -33,7 +39,7 @@ _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300, "pattern": 
 _URI: Schema = {"type": "string", "maxLength": MAX_URI_LENGTH, "pattern": FORM}
 _BASE64: Schema = {"type": "string", "contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/]*={0,2}$"}
 _NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
-_SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_SIZE}
+_SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_LINK_SIZE}
 _DISPLAY_MEMBERS: Mapping[str, object] = {
     "title": text(MAX_TITLE_LENGTH),
     "description": text(MAX_DESCRIPTION_LENGTH),
@@ -151,7 +157,7 @@ PROMPT = closed(
     name=_NAME,
     arguments={
         "type": "array",
-        "maxItems": MAX_ARGUMENTS,
+        "maxItems": MAX_PROMPT_ARGUMENTS,
         "items": closed(
             ("name",),
             name=text(64),

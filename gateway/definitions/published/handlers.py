@@ -2,17 +2,26 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.handlers.parser import MAX_VALUE_LENGTH, MAX_VALUES
-from gateway.definitions.handlers.requests import MAX_TIMEOUT_S, METHODS, MIN_TIMEOUT_S
+from gateway.definitions.handlers.limits import (
+    MAX_COMPLETION_VALUE_LENGTH,
+    MAX_COMPLETION_VALUES,
+    MAX_QUESTIONS,
+    MAX_SAMPLED_TOKENS,
+    MAX_SLEEP_S,
+    MAX_STEPS,
+    MAX_TIMEOUT_S,
+    MIN_TIMEOUT_S,
+)
+from gateway.definitions.handlers.requests import METHODS
 from gateway.definitions.handlers.specs import HandlerKind
-from gateway.definitions.handlers.steps import LEVELS, MAX_QUESTIONS, MAX_SLEEP_S, MAX_STEPS, MAX_TOKENS
-from gateway.definitions.projection import MAX_PATHS
+from gateway.definitions.handlers.steps import LEVELS
+from gateway.definitions.limits import MAX_PATHS
 from gateway.definitions.published.definitions import Schema, closed, ref, text
-from gateway.definitions.templates.tokens import MAX_SOURCE_LENGTH
+from gateway.definitions.templates.limits import MAX_TEMPLATE_LENGTH
 
 _FLAG: Schema = {"type": "boolean"}
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300}
-_TEMPLATE: Schema = {"type": "string", "maxLength": MAX_SOURCE_LENGTH, "description": "Liquid."}
+_TEMPLATE: Schema = {"type": "string", "maxLength": MAX_TEMPLATE_LENGTH, "description": "Liquid."}
 _TREE: Schema = {
     "description": "Any JSON. Strings are Liquid templates; a string that is exactly one {{ … }} keeps the type of "
     "the value."
@@ -55,7 +64,7 @@ _QUESTIONS: Mapping[str, Schema] = {
     "sample": closed(
         ("messages", "maxTokens"),
         messages={"anyOf": [_TEMPLATE, _TEMPLATE_ARRAY]},
-        maxTokens={"type": "integer", "minimum": 1, "maximum": MAX_TOKENS},
+        maxTokens={"type": "integer", "minimum": 1, "maximum": MAX_SAMPLED_TOKENS},
         systemPrompt=_TEMPLATE,
         temperature={"type": "number", "minimum": 0, "maximum": 2},
         key=_KEY,
@@ -73,7 +82,7 @@ _STEPS_WITHOUT_RESULT: Mapping[str, Schema] = {
     "sleep": {"type": "number", "minimum": 0, "maximum": MAX_SLEEP_S},
     "gather": {"type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": ref("question")},
     "return": {**closed(**_DECLARED_RESULT), **_ONE_RESULT_FORM},
-    "if": closed(("when", "then"), when=text(MAX_SOURCE_LENGTH), then=ref("steps"), else_=ref("steps")),
+    "if": closed(("when", "then"), when=text(MAX_TEMPLATE_LENGTH), then=ref("steps"), else_=ref("steps")),
 }
 
 
@@ -102,8 +111,8 @@ _COMPLETIONS: Schema = {
                 ("values",),
                 values={
                     "type": "array",
-                    "maxItems": MAX_VALUES,
-                    "items": {"type": "string", "maxLength": MAX_VALUE_LENGTH},
+                    "maxItems": MAX_COMPLETION_VALUES,
+                    "items": {"type": "string", "maxLength": MAX_COMPLETION_VALUE_LENGTH},
                 },
             ),
             closed(("http",), http=closed(("url",), **_LOOKUP)),

@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.live.settings import (
-    ADDRESS,
-    HEADER,
+from gateway.definitions.live.limits import (
     MAX_ARGUMENTS,
     MAX_HEADERS,
     MAX_TEXT_LENGTH,
     MAX_TIMEOUT_S,
     MAX_URL_LENGTH,
     MAX_VARIABLES,
-    SOCKET,
-    TRANSPORTS,
-    VARIABLE,
 )
+from gateway.definitions.live.settings import ADDRESS, HEADER, SOCKET, TRANSPORTS, VARIABLE
 from gateway.definitions.published.definitions import Schema, closed, text
 from gateway.domain.live_sources import LiveKind
 

@@ -5,9 +5,9 @@ to large values: a step is about a microsecond of work, charged by the value's s
 counted, not timed, so the same template and variables give the same result on any machine.
 """
 
+from gateway.definitions.templates.limits import MAX_RENDERED_TEXT_LENGTH
 from gateway.errors import TemplateFailed
 
-MAX_TEXT_LENGTH = 256 * 1024
 _STEPS = 100_000
 _OUTPUT = 256 * 1024
 _CHARACTERS_PER_STEP = 1024
@@ -42,6 +42,6 @@ class RenderingBudget:
 
     def check_text(self, length: int) -> None:
         """Check the length of a string, and charge it, before it is built."""
-        if length > MAX_TEXT_LENGTH:  # guard: template-texts
-            raise TemplateFailed(f"the result of a filter has more than {MAX_TEXT_LENGTH} characters")
+        if length > MAX_RENDERED_TEXT_LENGTH:  # guard: template-texts
+            raise TemplateFailed(f"the result of a filter has more than {MAX_RENDERED_TEXT_LENGTH} characters")
         self.spend_on(length)

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gateway.definitions.templates.filters import FILTERS
+from gateway.definitions.templates.limits import MAX_BRACKET_DEPTH, MAX_LITERAL_LENGTH
 from gateway.definitions.templates.tokens import Word, refuse, split_expression
 from gateway.definitions.templates.values import EmptyConstant
 from gateway.errors import TemplateInvalid
 
-_MAX_DEPTH = 16
-_MAX_NUMBER_LENGTH = 24
 _COMPARING = frozenset(("==", "!=", "<>", "<", ">", "<=", ">=", "contains"))
 _JOINING = frozenset(("and", "or"))
 _CONSTANTS: Mapping[str, object] = {
@@ -152,13 +151,13 @@ class _ExpressionReader:
         self._next += 1
         return Comparison(left, word.text, self._value())
 
-    def _value(self, depth: int = _MAX_DEPTH) -> Expression:
+    def _value(self, depth: int = MAX_BRACKET_DEPTH) -> Expression:
         """Read a literal, or a path whose brackets are nested at most `depth` deep."""
         word = self._next_word("a value")
         if word.kind == "text":
             return Literal(word.text[1:-1])
         if word.kind == "number":
-            if len(word.text) > _MAX_NUMBER_LENGTH:
+            if len(word.text) > MAX_LITERAL_LENGTH:
                 raise self._error("a number has too many digits")
             return Literal(float(word.text) if "." in word.text else int(word.text))
         if word.kind != "name":
@@ -172,7 +171,7 @@ class _ExpressionReader:
                 parts.append(Literal(self._name()))
             elif self._accept("["):
                 if not depth:
-                    raise self._error(f"brackets are nested more than {_MAX_DEPTH} deep")
+                    raise self._error(f"brackets are nested more than {MAX_BRACKET_DEPTH} deep")
                 parts.append(self._value(depth - 1))
                 if not self._accept("]"):
                     raise self._error("']' is missing")

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote_plus, unquote_plus
 
-from gateway.definitions.templates.budget import MAX_TEXT_LENGTH, RenderingBudget
+from gateway.definitions.limits import MAX_INTEGER, MIN_INTEGER
+from gateway.definitions.templates.budget import RenderingBudget
+from gateway.definitions.templates.limits import MAX_READ_NUMBER_LENGTH, MAX_RENDERED_TEXT_LENGTH, MAX_ROUND_DIGITS
 from gateway.definitions.templates.values import (
     EmptyConstant,
     are_equal,
@@ -31,10 +33,6 @@ Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 _ITEMS_PER_STEP = 64
 _COST_OF_WORDS = 8
-_MIN_INTEGER = -(2**63)
-_MAX_INTEGER = 2**64 - 1
-_MAX_NUMBER_LENGTH = 40
-_MAX_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ def _join(budget: RenderingBudget, value: object, arguments: tuple[object, ...])
         budget.spend()
         parts.append(to_text(element, budget))
         length += len(parts[-1]) + len(separator)
-        if length > MAX_TEXT_LENGTH:
+        if length > MAX_RENDERED_TEXT_LENGTH:
             break
     budget.check_text(length)
     return separator.join(parts)
@@ -168,7 +166,7 @@ def _whole(value: object) -> int:
 
 
 def _read_number(text: str) -> Number:
-    if len(text) > _MAX_NUMBER_LENGTH:
+    if len(text) > MAX_READ_NUMBER_LENGTH:
         return 0
     for read in (int, float):
         try:
@@ -179,7 +177,7 @@ def _read_number(text: str) -> Number:
 
 
 def _bounded(value: Number) -> Number:
-    is_usable = _MIN_INTEGER <= value <= _MAX_INTEGER if isinstance(value, int) else math.isfinite(value)
+    is_usable = MIN_INTEGER <= value <= MAX_INTEGER if isinstance(value, int) else math.isfinite(value)
     if not is_usable:
         raise TemplateFailed("a number is too large")
     return value
@@ -206,7 +204,7 @@ def _divide(left: Number, right: Number) -> Number:
 
 
 def _round(value: Number, digits: Number = 0) -> Number:
-    kept = max(0, min(_MAX_DIGITS, int(digits)))
+    kept = max(0, min(MAX_ROUND_DIGITS, int(digits)))
     return round(value, kept) if kept else round(value)
 
 

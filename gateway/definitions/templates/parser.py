@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gateway.definitions.templates.expressions import Filtered, Test, parse_output, parse_test
+from gateway.definitions.templates.limits import MAX_BLOCK_DEPTH
 from gateway.definitions.templates.tokens import Piece, PieceKind, refuse, split_template
 
-_MAX_DEPTH = 20
 _TAGS = frozenset(("if", "elsif", "else", "endif"))
 _NO_LOOPS = (
     "templates have no loops; `{{ list }}` alone in a JSON string keeps the list, and the filters `json` and `join` "
@@ -75,7 +75,7 @@ class _Parser:
 
     def template(self) -> Block:
         """Read the whole template."""
-        block = self._block(_MAX_DEPTH)
+        block = self._block(MAX_BLOCK_DEPTH)
         if self._tag:
             raise refuse(f"'{self._tag}' has no 'if'", self._line)
         return block
@@ -109,7 +109,7 @@ class _Parser:
     def _if(self, depth: int) -> IfNode:
         opened = self._line
         if not depth:
-            raise refuse(f"blocks are nested more than {_MAX_DEPTH} deep", opened)
+            raise refuse(f"blocks are nested more than {MAX_BLOCK_DEPTH} deep", opened)
         branches: list[Branch] = []
         while self._tag != "endif":
             if branches and branches[-1].test is None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from gateway.definitions.templates.budget import RenderingBudget
 from gateway.definitions.templates.expressions import Filtered, Test, parse_test
+from gateway.definitions.templates.limits import MAX_TREE_DEPTH, MAX_TREE_NODES
 from gateway.definitions.templates.parser import Block, IfNode, TextNode, parse_template
 from gateway.definitions.templates.rendering import Escape, Rendering
 from gateway.definitions.templates.values import measure
@@ -17,8 +18,6 @@ from gateway.domain.json_access import as_list, as_object, point
 from gateway.errors import Fault, TemplateInvalid
 
 _TREE_OUTPUT = 1024 * 1024
-_MAX_DEPTH = 32
-_MAX_NODES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ class Tree:
             a JSON Pointer.
         """
         reader = _TreeReader()
-        return cls(value, reader.read(value, (), _MAX_DEPTH), reader.is_constant)
+        return cls(value, reader.read(value, (), MAX_TREE_DEPTH), reader.is_constant)
 
     def render(self, variables: Mapping[str, object]) -> object:
         """Return the value with its strings filled. A constant tree returns `source` itself; treat it as read-only.
@@ -152,8 +151,8 @@ class _TreeReader:
 
     def read(self, value: object, path: tuple[str | int, ...], depth: int) -> _Node:
         self._nodes += 1
-        if not depth or self._nodes > _MAX_NODES:
-            raise _refuse(path, f"a tree has at most {_MAX_DEPTH} levels and {_MAX_NODES} values")
+        if not depth or self._nodes > MAX_TREE_NODES:
+            raise _refuse(path, f"a tree has at most {MAX_TREE_DEPTH} levels and {MAX_TREE_NODES} values")
         if isinstance(value, str):
             return self._text(value, path)
         if value is None or isinstance(value, bool | int | float):

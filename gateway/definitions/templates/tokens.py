@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gateway.definitions.templates.limits import MAX_TEMPLATE_LENGTH
 from gateway.errors import Fault, TemplateInvalid
-
-MAX_SOURCE_LENGTH = 64 * 1024
 
 _MARKUP = re.compile(
     r"""\{%-?\s*(?P<name>raw|comment)\s*(?P<first>-?)%\}(?P<body>.*?)\{%(?P<last>-?)\s*end(?P=name)\s*-?%\}
@@ -59,8 +58,8 @@ def split_template(source: str) -> list[Piece]:
     Raises:
         TemplateInvalid: the template is too long, or an output, tag, `raw` or `comment` is not closed.
     """
-    if len(source) > MAX_SOURCE_LENGTH:
-        raise refuse(f"a template has at most {MAX_SOURCE_LENGTH} characters", 1)
+    if len(source) > MAX_TEMPLATE_LENGTH:
+        raise refuse(f"a template has at most {MAX_TEMPLATE_LENGTH} characters", 1)
     pieces: list[Piece] = []
     position, line, trims = 0, 1, False
     for found in _MARKUP.finditer(source):

@@ -11,12 +11,12 @@ from typing import cast
 
 import msgspec
 
-from gateway.definitions.templates.budget import MAX_TEXT_LENGTH, RenderingBudget
+from gateway.definitions.templates.budget import RenderingBudget
+from gateway.definitions.templates.limits import MAX_COMPARISON_LENGTH, MAX_RENDERED_TEXT_LENGTH
 from gateway.domain.json_access import as_list
 from gateway.errors import TemplateFailed
 
 _NODES_PER_STEP = 4
-_MAX_COMPARISON_LENGTH = 100
 _CONTAINERS = (dict, list, tuple)
 _PLACES = {"first": 0, "last": -1}
 
@@ -49,7 +49,7 @@ def to_json(value: object, budget: RenderingBudget) -> str:
     """
     if isinstance(value, EmptyConstant):
         value = ""
-    budget.check_text(measure(value, budget, MAX_TEXT_LENGTH))
+    budget.check_text(measure(value, budget, MAX_RENDERED_TEXT_LENGTH))
     try:
         written = msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -162,7 +162,7 @@ def contains(container: object, wanted: object, budget: RenderingBudget) -> bool
 
 def spend_on_search(text: str, part: str, budget: RenderingBudget) -> None:
     """Charge a search for `part`. In repetitive strings, CPython compares about 100 characters at each position."""
-    budget.spend_on(len(text), min(len(part), _MAX_COMPARISON_LENGTH))
+    budget.spend_on(len(text), min(len(part), MAX_COMPARISON_LENGTH))
 
 
 def _same_scalar(item: object, wanted: object, budget: RenderingBudget) -> bool:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote
 
+from gateway.definitions.uri.limits import MAX_URI_LENGTH
 from gateway.errors import Fault, ResourceValidationError
 
-MAX_URI_LENGTH = 2048
-"""Limit on the characters of a URI and of a URI template."""
 FORM = r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$"
 """Pattern of absolute URIs for JSON Schemas. `is_uri` also limits the length, and refuses a second `#`."""
 RESERVED = ":/?#[]@!$&'()*+,;="

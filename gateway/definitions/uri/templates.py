@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from gateway.definitions.uri.grammar import RESERVED, Expression, Part, parse_parts, refuse
+from gateway.definitions.uri.limits import MAX_MATCHED_URI_LENGTH
 from gateway.errors import ResourceValidationError
 
-_MAX_URI_LENGTH = 8192
 _URI = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 _STOP = re.compile(f"[{re.escape(RESERVED)}]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -78,7 +78,7 @@ class Matcher:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the decoded values of the variables; None if the URI does not match."""
-        if len(uri) > _MAX_URI_LENGTH or not _URI.fullmatch(uri):
+        if len(uri) > MAX_MATCHED_URI_LENGTH or not _URI.fullmatch(uri):
             return None
         found: dict[str, str] = {}
         if self.fragment is not None:

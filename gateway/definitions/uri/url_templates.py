@@ -11,9 +11,9 @@ from urllib.parse import quote, unquote, urlsplit
 
 from gateway.definitions.templates.template import Template
 from gateway.definitions.templates.tokens import PieceKind, split_template
+from gateway.definitions.uri.limits import MAX_REQUEST_URL_LENGTH
 from gateway.errors import Fault, HandlerInvalid, TemplateFailed
 
-_MAX_URL_LENGTH = 2048
 _ORIGIN = re.compile(r"https?://[^/?#{}\\\s@]+")
 _LITERAL = re.compile(r"(?:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*")
 _DECODINGS = 3
@@ -69,14 +69,14 @@ class UrlTemplate:
                 check(unquote(value))
         url = self.origin + _bare(path) + mark + _bare(query)
         _check_segments(_bare(path))
-        if len(url) > _MAX_URL_LENGTH:
-            raise TemplateFailed(f"the URL is longer than {_MAX_URL_LENGTH} characters")
+        if len(url) > MAX_REQUEST_URL_LENGTH:
+            raise TemplateFailed(f"the URL is longer than {MAX_REQUEST_URL_LENGTH} characters")
         return url
 
 
 def _read_origin(text: str) -> str:
-    if len(text) > _MAX_URL_LENGTH:
-        raise _refuse(f"it has at most {_MAX_URL_LENGTH} characters")
+    if len(text) > MAX_REQUEST_URL_LENGTH:
+        raise _refuse(f"it has at most {MAX_REQUEST_URL_LENGTH} characters")
     found = _ORIGIN.match(text)
     if found is None:
         raise _refuse("it must begin with http:// or https:// and a literal host, without user name")

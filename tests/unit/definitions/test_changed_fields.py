@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.definitions.changed_fields import MAX_SIDE_BYTES, describe_change
+from gateway.definitions.changed_fields import describe_change
+from gateway.definitions.limits import MAX_SIDE_BYTES
 from gateway.domain.identifiers import LiveSourceId, PrimitiveId, ProfileId, TenantId
 from gateway.domain.live_sources import LiveKind, LiveSource
 from gateway.domain.primitives import Family, Primitive

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from gateway.definitions.templates.budget import RenderingBudget
+from gateway.definitions.templates.limits import MAX_TEMPLATE_LENGTH
 from gateway.definitions.templates.parser import parse_template
 from gateway.definitions.templates.rendering import Rendering
 from gateway.definitions.templates.template import Condition, Template, Tree
-from gateway.definitions.templates.tokens import MAX_SOURCE_LENGTH
 from gateway.errors import TemplateFailed, TemplateInvalid
 
 BIG = "a" * 200_000
@@ -31,7 +31,7 @@ HOSTILE: dict[str, Any] = {
 
 def filled(unit: str) -> str:
     """The longest template that repeats this."""
-    return unit * (MAX_SOURCE_LENGTH // len(unit))
+    return unit * (MAX_TEMPLATE_LENGTH // len(unit))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def filled(unit: str) -> str:
 )
 def test_a_template_as_long_as_it_may_be_does_bounded_work(source: str) -> None:
     """Ours: many operations on large values are paid for by the values' sizes (TEN-5)."""
-    assert len(source) <= MAX_SOURCE_LENGTH
+    assert len(source) <= MAX_TEMPLATE_LENGTH
     with pytest.raises(TemplateFailed, match="steps"):
         Template.parse(source).render(HOSTILE)
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from gateway.calls.arguments.acceptance import ArgumentAcceptance
 from gateway.calls.arguments.costly_validation import CostlyValidation
-from gateway.definitions.json_schema.coercion import MAX_READINGS, readings
+from gateway.definitions.json_schema.coercion import readings
 from gateway.definitions.json_schema.dialects import compile_schema
+from gateway.definitions.json_schema.limits import MAX_READINGS
 from gateway.definitions.json_schema.validator import compile_input
 from gateway.domain.identifiers import TenantId
 from gateway.errors import ArgumentsInvalid

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.json_schema.explanations import MAX_REASON_LENGTH
+from gateway.definitions.json_schema.limits import MAX_REASON_LENGTH
 from gateway.definitions.json_schema.validator import compile_output, find_faults
 
 CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}

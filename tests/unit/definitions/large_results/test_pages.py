@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gateway.definitions.large_results.document import ResultDocument, read_document
 from gateway.definitions.large_results.element_conditions import ElementCondition
-from gateway.definitions.large_results.json_parts import MAX_PARTS, part_at, parts_of
+from gateway.definitions.large_results.json_parts import part_at, parts_of
+from gateway.definitions.large_results.limits import MAX_PARTS
 from gateway.definitions.large_results.outline import outline
 from gateway.definitions.large_results.pages import PartRequest, read_part
 from gateway.errors import ArgumentsInvalid

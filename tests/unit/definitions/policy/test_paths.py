@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.definitions.policy.paths import MAX_PATH_LENGTH, is_inside, is_root
+from gateway.definitions.policy.limits import MAX_PATH_LENGTH
+from gateway.definitions.policy.paths import is_inside, is_root
 
 
 @pytest.mark.parametrize(
