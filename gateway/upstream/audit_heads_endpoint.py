@@ -17,8 +17,8 @@ from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_config
 from gateway.errors import UpstreamAnswerBroken, UpstreamUnreachable
 from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.limits import MAX_HEADS_BYTES
 
-_LIMIT_BYTES = 4 * 1024 * 1024
 _NO_HEADS_STATUSES = frozenset({404, 405})
 
 
@@ -54,7 +54,7 @@ class EndpointHeads:
         request = UpstreamRequest(
             method="POST", url=str(self._url), headers=headers, body=body, idempotent=True, credential=credential
         )
-        response = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
+        response = await self._upstream.send(request, tenant=None, limit_bytes=MAX_HEADS_BYTES)
         if not 200 <= response.status < 300:
             raise _refused(response)
 
@@ -68,7 +68,7 @@ class EndpointHeads:
         request = UpstreamRequest(
             method="GET", url=url, headers=headers, idempotent=True, credential=digest_of_headers(headers)
         )
-        response = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
+        response = await self._upstream.send(request, tenant=None, limit_bytes=MAX_HEADS_BYTES)
         if response.status in _NO_HEADS_STATUSES:
             return []
         if response.status != 200:

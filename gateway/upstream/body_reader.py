@@ -3,13 +3,12 @@
 import asyncio
 
 from gateway.errors import UpstreamAnswerBroken, UpstreamAnswerTooLarge
-from gateway.upstream.body_room import SMALL_BODY_BYTES, BodyRoom
+from gateway.upstream.body_room import BodyRoom
 from gateway.upstream.decompression import Inflater, open_inflater
 from gateway.upstream.event_stream import EventStreamReader, is_event_stream
 from gateway.upstream.http.response import Response
+from gateway.upstream.limits import BODY_IDLE_S, SMALL_BODY_BYTES
 from gateway.upstream.ongoing_call import OngoingCall
-
-_IDLE_S = 10.0
 
 
 class BodyReader:
@@ -20,7 +19,7 @@ class BodyReader:
 
     def __init__(self, rooms: BodyRoom, *, first_byte_s: float, stream_s: float, tick_s: float) -> None:
         self._rooms = rooms
-        self._idle_s = min(_IDLE_S, first_byte_s)
+        self._idle_s = min(BODY_IDLE_S, first_byte_s)
         self._stream_s = stream_s
         self._tick_s = tick_s
 

@@ -16,16 +16,10 @@ from gateway.domain.fairness.large_work import result_busy
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded
+from gateway.upstream.limits import BODY_MARGIN_S, BODY_WAIT_S, MAX_QUEUED_BODIES, ROOM_UNIT_BYTES
 
-SMALL_BODY_BYTES: Final = 256 * 1024
-"""Size in bytes up to which a body needs no room: the bodies of all calls at once have 16 MiB per tenant then."""
-UNIT_BYTES: Final = 1024 * 1024
 _UNITS: Final = 256
 """Units of a replica; a tenant has a quarter, room for six bodies of 10 MiB. Two of all bodies are copied at a time."""
-_MAX_QUEUE_LENGTH: Final = 1024
-_WAIT_S: Final = 30.0
-_MARGIN_S: Final = 1.0
-"""Seconds that remain of a call's deadline after the wait, to read the body."""
 
 
 class BodyHolder(Protocol):
@@ -45,7 +39,7 @@ class BodyRoom:
 
     def __init__(self, units: int = _UNITS) -> None:
         self.slot_pool = FairSlotPool(
-            "megabytes of large results", slots=units, queue=_MAX_QUEUE_LENGTH, timeout_s=_WAIT_S
+            "megabytes of large results", slots=units, queue=MAX_QUEUED_BODIES, timeout_s=BODY_WAIT_S
         )
 
     def open(self, tenant: TenantId | None, holder: BodyHolder | None = None) -> "RoomForBody":
@@ -81,7 +75,7 @@ class RoomForBody:
         if not self._slot_pool.try_take(self._party, count):
             if parked is not None:
                 parked()
-            left_s = None if until is None else max(0.0, until - _MARGIN_S - asyncio.get_running_loop().time())
+            left_s = None if until is None else max(0.0, until - BODY_MARGIN_S - asyncio.get_running_loop().time())
             try:
                 await self._slot_pool.take(self._party, count, within_s=left_s)
             except LimitExceeded as error:
@@ -109,4 +103,4 @@ class RoomForBody:
 
 
 def _units(size: int) -> int:
-    return max(1, -(-size // UNIT_BYTES))
+    return max(1, -(-size // ROOM_UNIT_BYTES))

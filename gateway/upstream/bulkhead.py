@@ -19,13 +19,11 @@ import structlog
 from gateway.domain.refusals import UpstreamSuspended
 from gateway.errors import UpstreamBusy, UpstreamError
 from gateway.upstream.egress.origins import Origin
+from gateway.upstream.limits import BUSY_RETRY_S, MAX_BULKHEADS, RETRY_CREDIT_PER_S
 
 log = structlog.get_logger(__name__)
 
-_MAX_BULKHEADS = 4096
 _CREDIT_PER_CALL = 0.1
-_CREDIT_PER_S = 0.2
-_RETRY_S = 1.0
 
 _Key: TypeAlias = tuple[str, str]
 _Waiter: TypeAlias = "asyncio.Future[UpstreamError | None]"
@@ -149,7 +147,7 @@ class Bulkhead:
 
     def pay(self, now: float) -> bool:
         """Withdraw one retry from the budget; False if the budget is used up or the circuit is open."""
-        earned = (self._asked - self._asked_then) * _CREDIT_PER_CALL + (now - self._then) * _CREDIT_PER_S
+        earned = (self._asked - self._asked_then) * _CREDIT_PER_CALL + (now - self._then) * RETRY_CREDIT_PER_S
         self._credit = min(self._rules.reserve, self._credit + earned)
         self._asked_then, self._then = self._asked, now
         if self._credit < 1 or self._rests_until:
@@ -192,7 +190,7 @@ class Bulkhead:
 
     def _suspended(self, now: float) -> UpstreamSuspended:
         # uvloop's clock does not move within one iteration, where (now + 30) - now may exceed 30 by a rounding error
-        seconds = max(_RETRY_S, math.ceil(round(self._rests_until - now, 3)))
+        seconds = max(BUSY_RETRY_S, math.ceil(round(self._rests_until - now, 3)))
         return UpstreamSuspended(
             f"The circuit breaker of the upstream is open after {self._failures} consecutive failures;"
             f" retry in {seconds:g} seconds.",
@@ -206,7 +204,7 @@ class Bulkheads:
     def __init__(self, rules: BulkheadLimits | None = None) -> None:
         self._rules = rules or BulkheadLimits()
         self._bulkheads: dict[_Key, Bulkhead] = {}
-        self._room = _MAX_BULKHEADS
+        self._room = MAX_BULKHEADS
 
     def __len__(self) -> int:
         """Number of bulkheads."""
@@ -225,13 +223,13 @@ class Bulkheads:
     def _sweep(self, now: float) -> None:
         """Drop idle bulkheads. The next sweep is due at twice the remaining number, at least at `_MAX_BULKHEADS`."""
         self._bulkheads = {key: bulkhead for key, bulkhead in self._bulkheads.items() if not bulkhead.is_idle(now)}
-        self._room = max(_MAX_BULKHEADS, 2 * len(self._bulkheads))
+        self._room = max(MAX_BULKHEADS, 2 * len(self._bulkheads))
 
 
 def _busy() -> UpstreamBusy:
     return UpstreamBusy(
         "The tenant has too many concurrent calls to this upstream; retry later.",
-        retry_after_s=_RETRY_S,
+        retry_after_s=BUSY_RETRY_S,
     )
 
 

@@ -34,6 +34,7 @@ from gateway.upstream.egress.guard import Guard, denied
 from gateway.upstream.egress.resolver import Lookup, SystemLookup
 from gateway.upstream.http.errors import FAULTS, translate
 from gateway.upstream.http.exchange import WireClient, write_request
+from gateway.upstream.limits import DEADLINE_TICK_S, MIN_RETRY_WINDOW_S
 from gateway.upstream.ongoing_call import OngoingCall
 from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.retries import FIRST_RETRIABLE, after_fault, after_response, is_failure
@@ -44,9 +45,6 @@ _MIB = 1 << 20
 _CONNECTIONS = 1024
 _SHARE = _CONNECTIONS // 4
 """Limit on the connections of one tenant, so that unresponsive upstreams of one tenant do not exhaust the pool."""
-_TICK_S = 0.25
-_MIN_RETRY_WINDOW_S = 1.0
-"""Minimum remaining time for a retry, in seconds."""
 _REDIRECTS, _ERRORS = 300, 400
 _NO_ROOM = "Too many large responses are being read for the tenant, or for all tenants; retry later."
 
@@ -91,7 +89,7 @@ class UpstreamClient:
         )
         self._lookup = lookup
         self._bulkheads = Bulkheads(rules)
-        self._tick_s = min(_TICK_S, timeouts.first_byte_s / 4, timeouts.total_s / 4)
+        self._tick_s = min(DEADLINE_TICK_S, timeouts.first_byte_s / 4, timeouts.total_s / 4)
         self._deadlines = Deadlines(self._tick_s)
         self.room = BodyRoom()
         """The room for large bodies, and for results that are as large."""
@@ -325,7 +323,7 @@ class UpstreamClient:
         if pause_s is None:
             return False
         now = asyncio.get_running_loop().time()
-        if now + pause_s + _MIN_RETRY_WINDOW_S > deadline.last or not bulkhead.pay(now):
+        if now + pause_s + MIN_RETRY_WINDOW_S > deadline.last or not bulkhead.pay(now):
             return False
         deadline.allow(deadline.last)
         return True

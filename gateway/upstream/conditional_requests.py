@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from gateway.domain.updates.watches import Sighting
 from gateway.upstream.client import FullResponse
+from gateway.upstream.limits import MAX_VALIDATOR_LENGTH
 from gateway.upstream.serialize.header_checks import is_header_value
 
 NOT_MODIFIED = 304
-_MAX_VALIDATOR_LENGTH = 1024
 
 
 def condition_headers(seen: Sighting) -> Iterator[tuple[str, str]]:
@@ -21,6 +21,6 @@ def condition_headers(seen: Sighting) -> Iterator[tuple[str, str]]:
 def validator_of(response: FullResponse, name: str) -> str | None:
     """Return the value of `etag` or `last-modified`; None if it is missing or cannot be sent."""
     found = next((value for key, value in response.headers if key.lower() == name), None)
-    if not found or len(found) > _MAX_VALIDATOR_LENGTH or not is_header_value(found):
+    if not found or len(found) > MAX_VALIDATOR_LENGTH or not is_header_value(found):
         return None
     return found

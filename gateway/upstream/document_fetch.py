@@ -10,12 +10,12 @@ from gateway.domain.updates.watches import Sighting
 from gateway.errors import DocumentTooLarge, FetchFailed, UpstreamAnswerTooLarge
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_headers, validator_of
+from gateway.upstream.limits import FETCH_RETRY_S
 
 _ACCEPT = "application/json, application/yaml, */*;q=0.5"
 _OK = 200
 _TEMPORARY = frozenset({408, 425, 429})
 """Statuses below 500 after which a later request may succeed."""
-_RETRY_S = 30.0
 _NO_VALIDATORS = Sighting()
 
 
@@ -72,7 +72,7 @@ async def fetch_changed(
 
 
 def _failure(status: int) -> FetchFailed:
-    retry_after_s = _RETRY_S if status >= 500 or status in _TEMPORARY else None
+    retry_after_s = FETCH_RETRY_S if status >= 500 or status in _TEMPORARY else None
     return FetchFailed(f"The document URL responded with status {status}.", retry_after_s=retry_after_s)
 
 

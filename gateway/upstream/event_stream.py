@@ -5,10 +5,10 @@ A cut stream is truncated after its last complete event, if it has one.
 
 import re
 
+from gateway.upstream.limits import MAX_EVENTS
+
 MEDIA_TYPE = "text/event-stream"
 
-MAX_EVENTS = 10_000
-"""Limit on the events of one response."""
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _MAX_BOUNDARY_LENGTH = 4

@@ -9,15 +9,11 @@ import random
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnected
-
-MAX_RETRIES = 2
-"""Limit on the retries of one request."""
+from gateway.upstream.limits import FIRST_RETRY_S, MAX_RETRIES, MAX_RETRY_DELAY_S
 
 FIRST_RETRIABLE = 429
 """Responses with a status below this one are never retried."""
 
-_MAX_DELAY_S = 2.0
-_FIRST_S = 0.1
 _UNAVAILABLE_STATUSES = frozenset({502, 503, 504})
 _FAILURE_STATUSES = _UNAVAILABLE_STATUSES | frozenset(range(520, 528)) | {530}
 """Statuses by which an upstream, or a proxy in front of it, reports that it cannot serve any request now."""
@@ -47,7 +43,7 @@ def after_response(status: int, retry_after: str | None, request: UpstreamReques
         return None
     if retry_after is not None and status in {429, 503}:
         seconds = _seconds(retry_after)
-        return None if seconds is None or seconds > _MAX_DELAY_S else seconds + _jitter(attempt)
+        return None if seconds is None or seconds > MAX_RETRY_DELAY_S else seconds + _jitter(attempt)
     return _jitter(attempt) if status in _UNAVAILABLE_STATUSES else None
 
 
@@ -58,4 +54,4 @@ def _seconds(retry_after: str) -> float | None:
 
 
 def _jitter(attempt: int) -> float:
-    return random.uniform(0, _FIRST_S * 2 ** (attempt + 1))  # noqa: S311  # only spreads the load
+    return random.uniform(0, FIRST_RETRY_S * 2 ** (attempt + 1))  # noqa: S311  # only spreads the load

@@ -8,18 +8,18 @@ from msgspec.structs import replace
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.telemetry.traces import TRACE_HEADERS, Traces, mark_failed
 from gateway.upstream.http.response import Response
+from gateway.upstream.limits import MAX_METHOD_LENGTH
 from gateway.upstream.ongoing_call import OngoingCall
 
 Carried = tuple[Response, bytes, str | None]
 Carry = Callable[[OngoingCall], Awaitable[Carried]]
 
 _FIRST_ERROR_STATUS = 400
-_MAX_METHOD_LENGTH = 32
 
 
 async def run_traced(traces: Traces, carry: Carry, call: OngoingCall) -> Carried:
     """Run the request in its own span; if propagation is enabled, send the trace context to the upstream."""
-    method = call.request.method[:_MAX_METHOD_LENGTH]
+    method = call.request.method[:MAX_METHOD_LENGTH]
     with traces.upstream_span(method, _describe(call.request, method)) as span:
         call.request = _with_trace_headers(call.request, traces)
         response, body, cut = await carry(call)

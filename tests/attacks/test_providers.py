@@ -19,6 +19,7 @@ from gateway.app.server.websocket_protocol import HardenedWebSocketProtocol
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.upstream.live.agent import attachment as attachments
+from gateway.upstream.live.agent.limits import MAX_NOTICE_BYTES, MAX_URI_LENGTH
 from gateway.web.providers import connection as connections
 from gateway.web.providers import endpoint as endpoints
 from tests.support.providers import (
@@ -327,7 +328,7 @@ async def test_progress_that_is_not_taken_is_dropped(stand: ProviderStand) -> No
 
 async def test_progress_and_logs_are_measured(stand: ProviderStand) -> None:
     """Ours: so that a queue of a hundred messages is bounded in bytes; a large one is dropped (TEN-5)."""
-    client, large = RecordingClient(), "x" * attachments.MAX_NOTICE_BYTES
+    client, large = RecordingClient(), "x" * MAX_NOTICE_BYTES
     async with stand.attached() as (provider, attachment):
         call = asyncio.ensure_future(attachment.request("tools/call", {"name": "save"}, client))
         token = (await provider.receive())["id"]
@@ -344,7 +345,7 @@ async def test_progress_and_logs_are_measured(stand: ProviderStand) -> None:
 async def test_uris_of_updates_are_measured(stand: ProviderStand) -> None:
     """Ours: no resource has a longer URI, so an update of one is dropped (TEN-5)."""
     async with stand.attached() as (provider, _):
-        for uri in ("x:" + "y" * attachments.MAX_URI_LENGTH, "x:last"):
+        for uri in ("x:" + "y" * MAX_URI_LENGTH, "x:last"):
             await provider.send(method="notifications/resources/updated", params={"uri": uri})
         await stand.sources.wait_for_update("x:last")
     assert stand.sources.updates == ["x:last"]

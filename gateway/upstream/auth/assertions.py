@@ -10,10 +10,8 @@ from urllib.parse import urlsplit
 
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import CredentialMissing
+from gateway.upstream.auth.limits import ASSERTION_LIFETIME_S
 from gateway.upstream.auth.signing_keys import SigningKeys
-
-LIFETIME_S = 60
-"""Seconds for which an assertion is valid."""
 
 
 class AssertionSigner:
@@ -43,7 +41,7 @@ class AssertionSigner:
             "principal": principal.name,
             "aud": audience,
             "iat": now,
-            "exp": now + LIFETIME_S,
+            "exp": now + ASSERTION_LIFETIME_S,
             "jti": secrets.token_urlsafe(16),
             "tenant": principal.slug,
             "tool": action[1],

@@ -17,22 +17,22 @@ from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import decode_object
 from gateway.errors import DocumentTooLarge, FetchFailed, GatewayError, Unavailable, UpstreamError
+from gateway.upstream.auth.limits import (
+    FRESH_KEYS_S,
+    KEYS_ENTRY_BYTES,
+    KEYS_FETCH_S,
+    KEYS_RETRY_S,
+    MAX_CACHED_KEYS_BYTES,
+    MAX_KEY_SET_BYTES,
+    MAX_KEYS,
+    MAX_WAITING_FOR_KEYS,
+    STALE_KEYS_S,
+)
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 
 Jwk = Mapping[str, Any]
 """A JSON Web Key as its issuer published it; its members are not checked."""
-
-_FRESH_S = 600.0
-_RETRY_S = 30.0
-_STALE_S = 3600.0
-_FETCH_S = 10.0
-_LIMIT_BYTES = 256 * 1024
-_MAX_KEYS = 100
-_MAX_BYTES = 16 * 1024 * 1024
-"""Limit on the documents of all cached sets, of which one tenant has at most a quarter: usual sets have 2 to 5 kB."""
-_ENTRY_BYTES = 1000
-_MAX_WAITING = 64
 
 
 class _CachedSet:
@@ -56,7 +56,7 @@ class KeySets:
 
     def __init__(self, upstream: UpstreamClient) -> None:
         self._upstream = upstream
-        self._held = FairCache[tuple[str, str], _CachedSet](_MAX_BYTES)
+        self._held = FairCache[tuple[str, str], _CachedSet](MAX_CACHED_KEYS_BYTES)
 
     def put(self, tenant: TenantId, url: str, keys: tuple[Jwk, ...], *, state: str) -> None:
         """Use a set that a change of the issuer has fetched."""
@@ -75,28 +75,28 @@ class KeySets:
         place = _place(url, state)
         held = self._held.get(tenant, place)
         if held is None:
-            self._held.put(tenant, place, held := _CachedSet(), _ENTRY_BYTES)
+            self._held.put(tenant, place, held := _CachedSet(), KEYS_ENTRY_BYTES)
         found, age_s = _select(held, kid), time.monotonic() - held.fetched_at
-        is_stale = bool(found) and _FRESH_S < age_s <= _STALE_S
+        is_stale = bool(found) and FRESH_KEYS_S < age_s <= STALE_KEYS_S
         if is_stale and held.lock.locked():  # an issuer that hangs delays one request in 30 seconds
             return found
-        if not found or age_s > _FRESH_S:
-            if held.lock.statistics().tasks_waiting >= _MAX_WAITING:  # guard: key-set-waiting
+        if not found or age_s > FRESH_KEYS_S:
+            if held.lock.statistics().tasks_waiting >= MAX_WAITING_FOR_KEYS:  # guard: key-set-waiting
                 raise Unavailable("too many requests wait for the signing keys of an issuer", retry_after_s=1.0)
             async with held.lock:
-                if time.monotonic() - held.tried_at > _RETRY_S:  # guard: key-set-rate
+                if time.monotonic() - held.tried_at > KEYS_RETRY_S:  # guard: key-set-rate
                     await self._fetch(tenant, place, held)
             found = _select(held, kid)
-        if held.keys is None or time.monotonic() - held.fetched_at > _STALE_S:
-            raise Unavailable("the signing keys of the issuer cannot be fetched now", retry_after_s=_RETRY_S)
+        if held.keys is None or time.monotonic() - held.fetched_at > STALE_KEYS_S:
+            raise Unavailable("the signing keys of the issuer cannot be fetched now", retry_after_s=KEYS_RETRY_S)
         return found
 
     async def _fetch(self, tenant: TenantId, place: tuple[str, str], held: _CachedSet) -> None:
         try:
-            with anyio.fail_after(_FETCH_S):
-                found = await fetch_document(self._upstream, place[0], limit=_LIMIT_BYTES, tenant=tenant)
+            with anyio.fail_after(KEYS_FETCH_S):
+                found = await fetch_document(self._upstream, place[0], limit=MAX_KEY_SET_BYTES, tenant=tenant)
                 held.fill(read_keys(found))
-            self._held.put(tenant, place, held, len(found) + _ENTRY_BYTES)
+            self._held.put(tenant, place, held, len(found) + KEYS_ENTRY_BYTES)
         except (GatewayError, TimeoutError):
             pass  # the cached set, if any, remains in use
         finally:
@@ -126,8 +126,8 @@ async def fetch_metadata(upstream: UpstreamClient, tenant: TenantId, issuer: str
     reasons: list[str] = []
     for url in _metadata_urls(issuer):
         try:
-            with anyio.fail_after(_FETCH_S):
-                found = decode_object(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
+            with anyio.fail_after(KEYS_FETCH_S):
+                found = decode_object(await fetch_document(upstream, url, limit=MAX_KEY_SET_BYTES, tenant=tenant))
         except (FetchFailed, UpstreamError, DocumentTooLarge) as error:
             reasons.append(f"{url}: {error.message}")
             continue
@@ -147,8 +147,8 @@ async def fetch_key_set(upstream: UpstreamClient, tenant: TenantId, url: str) ->
         FetchFailed, UpstreamError, DocumentTooLarge: the set cannot be fetched, or is not a JWK set.
     """
     try:
-        with anyio.fail_after(_FETCH_S):
-            return read_keys(await fetch_document(upstream, url, limit=_LIMIT_BYTES, tenant=tenant))
+        with anyio.fail_after(KEYS_FETCH_S):
+            return read_keys(await fetch_document(upstream, url, limit=MAX_KEY_SET_BYTES, tenant=tenant))
     except TimeoutError:
         raise FetchFailed(f"{url} did not respond in time.") from None
 
@@ -166,8 +166,8 @@ def read_keys(body: bytes) -> tuple[Jwk, ...]:
     if not isinstance(keys, list):
         raise FetchFailed("The document is not a JWK set: it must be an object with `keys`.")
     several = cast("list[object]", keys)
-    if len(several) > _MAX_KEYS:
-        raise FetchFailed(f"The JWK set has more than {_MAX_KEYS} keys.")
+    if len(several) > MAX_KEYS:
+        raise FetchFailed(f"The JWK set has more than {MAX_KEYS} keys.")
     return tuple(cast("Jwk", key) for key in several if isinstance(key, dict))
 
 
@@ -176,7 +176,7 @@ def _place(url: str, state: str) -> tuple[str, str]:
 
 
 def _size(keys: tuple[Jwk, ...]) -> int:
-    return len(msgspec.json.encode(keys)) + _ENTRY_BYTES
+    return len(msgspec.json.encode(keys)) + KEYS_ENTRY_BYTES
 
 
 def _select(held: _CachedSet, kid: str | None) -> Sequence[Jwk]:

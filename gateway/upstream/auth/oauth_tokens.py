@@ -21,11 +21,11 @@ from gateway.domain.http.requests import AccessToken, Credential
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.upstream.auth.credentials import Security, choose
+from gateway.upstream.auth.limits import EXPIRY_MARGIN_S
 from gateway.upstream.auth.token_endpoint import TokenRequest, client_credentials, fetch_token
 from gateway.upstream.client import UpstreamClient
 
 _CAPACITY = 4096
-_EXPIRY_MARGIN_S = 30.0
 _EXPIRY_MARGIN_SHARE = 0.2
 
 
@@ -193,4 +193,4 @@ def _token_name(owner: str, wanted: TokenRequest) -> str:
 def _is_fresh(token: AccessToken) -> bool:
     """True if more than 30 seconds remain; for a lifetime below 150 seconds, more than 20 % of it."""
     left = token.expires_at - time.time()
-    return left > min(_EXPIRY_MARGIN_S, token.life_s * _EXPIRY_MARGIN_SHARE)
+    return left > min(EXPIRY_MARGIN_S, token.life_s * _EXPIRY_MARGIN_SHARE)

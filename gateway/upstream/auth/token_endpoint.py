@@ -21,14 +21,12 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import decode_object
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.credentials import digest_of
+from gateway.upstream.auth.limits import DEFAULT_TOKEN_LIFE_S, MAX_TOKEN_BODY_BYTES, MAX_TOKEN_LIFE_S
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value
 
 _SUBJECT_KIND = "urn:ietf:params:oauth:token-type:access_token"  # a name, not a secret
 _FORM = "application/x-www-form-urlencoded"
-_LIMIT_BYTES = 64 * 1024
-_DEFAULT_LIFE_S = 300.0
-_MAX_LIFE_S = 24 * 3600.0
 _OK = 200
 _REFUSED_STATUSES = frozenset((400, 401))
 _CLIENT_ERRORS = frozenset((None, "invalid_client", "invalid_request"))
@@ -124,7 +122,7 @@ async def revoke_token(upstream: UpstreamClient, tenant: TenantId, wanted: Token
         TokenRefused: the credential cannot be sent.
         UpstreamError: the request to the endpoint failed.
     """
-    response = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    response = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=MAX_TOKEN_BODY_BYTES)
     return response.status == _OK
 
 
@@ -145,7 +143,7 @@ async def introspect_token(
         TokenRefused: the response is not an introspection response, or the credential cannot be sent.
         UpstreamError: the request to the endpoint failed.
     """
-    response = await upstream.send(_request(wanted, in_body=in_body), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    response = await upstream.send(_request(wanted, in_body=in_body), tenant=tenant, limit_bytes=MAX_TOKEN_BODY_BYTES)
     members = _members(response)
     if response.status != _OK or not isinstance(members.get("active"), bool):  # guard: introspection-state
         error = _error(response)
@@ -173,9 +171,9 @@ async def fetch_tokens(upstream: UpstreamClient, tenant: TenantId, wanted: Token
         TokenRefused: the endpoint issued no token.
         UpstreamError: the request to the endpoint failed.
     """
-    response = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    response = await upstream.send(_request(wanted), tenant=tenant, limit_bytes=MAX_TOKEN_BODY_BYTES)
     if response.status in _REFUSED_STATUSES and _error(response) in _CLIENT_ERRORS:
-        response = await upstream.send(_request(wanted, in_body=True), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+        response = await upstream.send(_request(wanted, in_body=True), tenant=tenant, limit_bytes=MAX_TOKEN_BODY_BYTES)
     return _read(wanted, response)
 
 
@@ -249,8 +247,8 @@ def _life(message: object) -> float:
         seconds = (
             float(message)
             if isinstance(message, int | float | str) and not isinstance(message, bool)
-            else _DEFAULT_LIFE_S
+            else DEFAULT_TOKEN_LIFE_S
         )
     except (ValueError, OverflowError):
-        return _DEFAULT_LIFE_S
-    return min(max(seconds, 0.0), _MAX_LIFE_S) if math.isfinite(seconds) else _DEFAULT_LIFE_S
+        return DEFAULT_TOKEN_LIFE_S
+    return min(max(seconds, 0.0), MAX_TOKEN_LIFE_S) if math.isfinite(seconds) else DEFAULT_TOKEN_LIFE_S

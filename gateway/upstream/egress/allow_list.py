@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 from gateway.domain.identifiers import TenantId
 from gateway.upstream.egress.addresses import Address, read_address
+from gateway.upstream.egress.limits import MAX_DOMAIN_LENGTH, MAX_SOCKET_PATH_BYTES
 
 AllowEntry: TypeAlias = tuple[str | Address, int]
 """A name in lower case or an address, and the port; or `unix:` with a path, and 0."""
@@ -24,11 +25,7 @@ UNIX = "unix:"
 
 _ENTRY = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?")
-_MAX_NAME_LENGTH = 254
-"""Limit on the characters of a domain name (RFC 1035 section 2.3.4), including its final dot."""
 _LAST_PORT = 65535
-_MAX_PATH_LENGTH = 107
-"""Limit on the bytes of a unix socket's path (`sun_path` of Linux, without its final zero)."""
 
 
 class AllowLists(Protocol):
@@ -59,7 +56,7 @@ def read_entry(text: str) -> AllowEntry | None:
     if literal is not None:
         return literal, port
     # guard: egress-exact-entries
-    if not name or len(name) > _MAX_NAME_LENGTH or not _NAME.fullmatch(name) or _looks_numeric(name):
+    if not name or len(name) > MAX_DOMAIN_LENGTH or not _NAME.fullmatch(name) or _looks_numeric(name):
         return None
     return name.lower(), port
 
@@ -80,7 +77,7 @@ def read_stored(texts: Iterable[str]) -> AllowList:
 def _read_path(path: str) -> AllowEntry | None:
     """Return the entry of a socket's path; None unless the path is absolute and normalized."""
     is_normal = path.startswith("/") and not path.startswith("//") and posixpath.normpath(path) == path != "/"
-    if not is_normal or not path.isprintable() or "," in path or len(path.encode()) > _MAX_PATH_LENGTH:
+    if not is_normal or not path.isprintable() or "," in path or len(path.encode()) > MAX_SOCKET_PATH_BYTES:
         return None
     return UNIX + path, 0
 

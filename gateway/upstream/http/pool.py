@@ -16,11 +16,8 @@ from gateway.upstream.egress.origins import Origin, PoolKey
 from gateway.upstream.http.connection import Connection
 from gateway.upstream.http.connector import Connector
 from gateway.upstream.http.errors import ConnectedLate, Disconnected
-
-_KEEP_ALIVE_S = 15.0
-_TICK_S = 5.0
-_CLOSING_S = 1.0
-_RETRY_S = 1.0
+from gateway.upstream.http.limits import CLOSING_S, KEEP_ALIVE_S, SWEEP_S
+from gateway.upstream.limits import BUSY_RETRY_S
 
 _ConnectionFuture: TypeAlias = "asyncio.Future[Connection | None]"
 """Resolves to a released connection of the same key, or to None if there is capacity for a new one."""
@@ -66,7 +63,7 @@ class ConnectionPool:
         while kept:
             connection = kept.pop()
             del self._oldest[connection]
-            if connection.kept_at + _KEEP_ALIVE_S > now and connection.is_quiet:  # guard: bytes-on-an-idle-connection
+            if connection.kept_at + KEEP_ALIVE_S > now and connection.is_quiet:  # guard: bytes-on-an-idle-connection
                 return connection
             connection.abort()
         return None
@@ -131,7 +128,7 @@ class ConnectionPool:
         for connection in list(self._open):
             connection.abort()
         if self._open:
-            await asyncio.wait([self._closed], timeout=_CLOSING_S)
+            await asyncio.wait([self._closed], timeout=CLOSING_S)
 
     async def _reserve(self, key: PoolKey) -> Connection | None:
         """Reserve capacity and return None, at once or after waiting; or return a released connection of this key."""
@@ -228,7 +225,7 @@ class ConnectionPool:
         else:
             kept.append(connection)
         if self._timer is None:
-            self._timer = loop.call_later(_TICK_S, self._sweep, loop)
+            self._timer = loop.call_later(SWEEP_S, self._sweep, loop)
 
     def _remove_idle(self, connection: Connection) -> None:
         del self._oldest[connection]
@@ -237,8 +234,8 @@ class ConnectionPool:
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close connections that were idle for `_KEEP_ALIVE_S`; one timer serves all."""
         # Started first: a sweep that fails must not keep all later connections for ever.
-        self._timer = loop.call_later(_TICK_S, self._sweep, loop) if self._oldest else None
-        too_old = loop.time() - _KEEP_ALIVE_S
+        self._timer = loop.call_later(SWEEP_S, self._sweep, loop) if self._oldest else None
+        too_old = loop.time() - KEEP_ALIVE_S
         for connection in list(self._oldest):
             if connection.kept_at > too_old:
                 break
@@ -251,5 +248,5 @@ class ConnectionPool:
         return UpstreamBusy(
             f"The tenant has too many connections to upstreams (limit {self._share} per replica); retry later, or "
             f"send fewer calls at once.",
-            retry_after_s=_RETRY_S,
+            retry_after_s=BUSY_RETRY_S,
         )

@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-MAX_FILE_BYTES = 64 * 1024
+from gateway.upstream.secret_stores.limits import MAX_FILE_BYTES
 
 
 class FileRefused(Exception):

@@ -23,9 +23,9 @@ from gateway.errors import LimitExceeded
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
 from gateway.upstream.secret_stores.files import FileRefused, read_secret_file
+from gateway.upstream.secret_stores.limits import READ_S
 from gateway.upstream.secret_stores.vault import VaultClient, VaultSettings
 
-_READ_S = 5.0
 _SLOTS, _QUEUE = 16, 64
 _PORTS = {"http": 80, "https": 443}
 
@@ -50,7 +50,7 @@ class SecretStores:
             timeouts = Timeouts(connect_s=2.0, first_byte_s=3.0, total_s=4.0)
             self._client = UpstreamClient(egress_allow=[_authority(vault.url)], timeouts=timeouts)
             self._vault = VaultClient(self._client, vault)
-        self.slot_pool = FairSlotPool("reads of secret stores", slots=_SLOTS, queue=_QUEUE, timeout_s=_READ_S)
+        self.slot_pool = FairSlotPool("reads of secret stores", slots=_SLOTS, queue=_QUEUE, timeout_s=READ_S)
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
@@ -80,7 +80,7 @@ class SecretStores:
         """
         try:
             async with self.slot_pool.hold(tenant):
-                with anyio.fail_after(_READ_S):
+                with anyio.fail_after(READ_S):
                     value = await self._read(slug, reference)
         except LimitExceeded:
             raise SecretUnavailable("too many secrets are being read from external stores; retry later") from None

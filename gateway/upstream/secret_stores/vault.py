@@ -22,16 +22,14 @@ from gateway.domain.refusals import SecretUnavailable
 from gateway.errors import GatewayError, LimitExceeded
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import UpstreamClient
+from gateway.upstream.secret_stores.limits import DEFAULT_LEASE_S, MAX_LEASE_S, MAX_VAULT_BYTES
 from gateway.upstream.serialize.header_checks import is_header_value
 
 KUBERNETES = "kubernetes:"
 """Prefix of a role setting for authentication with the pod's service account."""
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
-_LIMIT_BYTES = 256 * 1024
 _OK, _DENIED, _MISSING = 200, frozenset({401, 403}), 404
 _LEASE_SHARE = 0.8
-_DEFAULT_LEASE_S = 60.0
-_MAX_LEASE_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +107,8 @@ class VaultClient:
             token, lease = auth.get("client_token"), auth.get("lease_duration")
             if response.status != _OK or not isinstance(token, str) or not is_header_value(token):
                 raise SecretUnavailable(f"vault refuses the gateway's sign-in by {method} (status {response.status})")
-            life_s = float(lease) if isinstance(lease, int) and lease > 0 else _DEFAULT_LEASE_S
-            self._token = token, time.monotonic() + min(life_s, _MAX_LEASE_S) * _LEASE_SHARE
+            life_s = float(lease) if isinstance(lease, int) and lease > 0 else DEFAULT_LEASE_S
+            self._token = token, time.monotonic() + min(life_s, MAX_LEASE_S) * _LEASE_SHARE
             return token
 
     async def _login(self) -> tuple[str, Mapping[str, str]]:
@@ -125,7 +123,7 @@ class VaultClient:
 
     async def _send(self, request: UpstreamRequest) -> UpstreamResponse:
         try:
-            return await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
+            return await self._upstream.send(request, tenant=None, limit_bytes=MAX_VAULT_BYTES)
         except SecretUnavailable:
             raise
         except GatewayError as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gateway.domain.http.plans import XmlKind, XmlNode
+from gateway.upstream.serialize.limits import MAX_XML_DEPTH
 from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_text, write_at
 
 _NAME_START = r"A-Za-z_À-ÖØ-öø-˿Ͱ-ͽͿ-\u1fff\u200c\u200d⁰-\u218fⰀ-\u2fef、-\ud7ff豈-\ufdcfﷰ-\ufffd\U00010000-\U000effff"
@@ -17,7 +18,6 @@ _VALUE = str.maketrans(
 )
 _NIL = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'
 _PLAIN = XmlNode()
-_MAX_DEPTH = 64
 
 
 @dataclass(slots=True)
@@ -132,8 +132,8 @@ class _XmlWriter:
 
 
 def _check_depth(depth: int) -> None:
-    if depth > _MAX_DEPTH:
-        raise Unwritable(f"it is nested more than {_MAX_DEPTH} levels deep")
+    if depth > MAX_XML_DEPTH:
+        raise Unwritable(f"it is nested more than {MAX_XML_DEPTH} levels deep")
 
 
 def _declare(element: _Element, node: XmlNode) -> None:

@@ -33,10 +33,10 @@ from gateway.errors import (
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.identity.refusal_trail import note_refusal
 from gateway.upstream.live.agent import jsonrpc
-from gateway.upstream.live.agent.attachment import CALL_S, AgentAttachment
+from gateway.upstream.live.agent.attachment import AgentAttachment
 from gateway.upstream.live.agent.hello import VERSION, AgentHello, parse_hello
 from gateway.upstream.live.agent.jsonrpc import AgentRequest
-from gateway.upstream.live.agent.offer import MAX_PRIMITIVES
+from gateway.upstream.live.agent.limits import CALL_S, MAX_PRIMITIVES
 from gateway.web.authentication import authenticate
 from gateway.web.problems import correlation_id_of, problem
 from gateway.web.providers.attachments import OpenAttachment, ProvidedAttachments

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.upstream.event_stream import MAX_EVENTS
+from gateway.upstream.limits import MAX_EVENTS
 from tests.behaviour.openapi.test_responses import ERAS, Mode
 from tests.integration.upstream.loopback import Exchange, loopback
 from tests.support.documents import many

@@ -240,7 +240,7 @@ async def test_rotated_keys_of_an_issuer_are_found_and_removed_ones_are_refused(
     assert {await status("next") for _ in range(5)} == {401}
     assert len(upstream.seen) == fetched
 
-    monkeypatch.setattr(key_sets, "_RETRY_S", 0.0)
+    monkeypatch.setattr(key_sets, "KEYS_RETRY_S", 0.0)
     assert [await status("next"), await status("rsa")] == [200, 200]
     assert len(upstream.seen) == fetched + 1
 
@@ -249,7 +249,7 @@ async def test_rotated_keys_of_an_issuer_are_found_and_removed_ones_are_refused(
     removed = issuer.keys.pop("rsa")
     issuer.publish()
     fetched = len(upstream.seen)
-    monkeypatch.setattr(key_sets, "_FRESH_S", 0.0)
+    monkeypatch.setattr(key_sets, "FRESH_KEYS_S", 0.0)
     assert await status("next") == 200
     issuer.keys["rsa"] = removed
     assert (await status("rsa"), len(upstream.seen) > fetched) == (401, True)

@@ -11,8 +11,7 @@ from typing import Any
 import anyio
 
 from gateway.app.server.websocket_protocol import FRAMES_BURST, FRAMES_PER_S, MAX_MESSAGE
-from gateway.upstream.live.agent.attachment import CALL_S, MAX_QUESTIONS
-from gateway.upstream.live.agent.offer import MAX_PRIMITIVES
+from gateway.upstream.live.agent.limits import CALL_S, MAX_PRIMITIVES, MAX_QUESTIONS
 from gateway.web.providers.connection import MESSAGE_BYTES, MESSAGES_BURST, MESSAGES_PER_S, CloseCode
 from gateway.web.providers.endpoint import MAX_CONNECTIONS
 from tests.support.providers import PATIENCE_S, ProviderStand, RecordingClient

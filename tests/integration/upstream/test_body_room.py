@@ -15,14 +15,14 @@ from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ResultBusy
 from gateway.errors import UpstreamBusy
-from gateway.upstream.body_room import SMALL_BODY_BYTES, UNIT_BYTES
 from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
+from gateway.upstream.limits import ROOM_UNIT_BYTES, SMALL_BODY_BYTES
 from tests.integration.upstream.loopback import Exchange, Loopback, loopback
 
 ACME, OTHER = TenantId("ten_acme"), TenantId("ten_other")
-SIZE = 9 * UNIT_BYTES
+SIZE = 9 * ROOM_UNIT_BYTES
 LIMIT_UNITS = 10
 
 
@@ -67,7 +67,7 @@ def _pieces(path: str) -> tuple[bytes, bytes, bytes]:
     """Head, first part and rest of the answer to a request for this path."""
     content = Random(7).randbytes(SIZE // 2).hex().encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-    at = SMALL_BODY_BYTES + UNIT_BYTES // 4
+    at = SMALL_BODY_BYTES + ROOM_UNIT_BYTES // 4
     match path:
         case "/small":
             return head + b"Content-Length: 2\r\n\r\n", b"ok", b""

@@ -9,7 +9,7 @@ import pytest
 from gateway.errors import UpstreamTimeout
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
-from gateway.upstream.event_stream import MAX_EVENTS
+from gateway.upstream.limits import MAX_EVENTS
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"

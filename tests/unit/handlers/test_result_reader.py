@@ -15,7 +15,8 @@ from gateway.domain.results import MAX_STORED_BYTES, StoredResult
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.handlers.result_reader import ResultReader, request_of_query, size_as_json
-from gateway.upstream.body_room import UNIT_BYTES, BodyRoom
+from gateway.upstream.body_room import BodyRoom
+from gateway.upstream.limits import ROOM_UNIT_BYTES
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ async def test_few_results_are_in_memory_at_a_time(is_page: bool) -> None:
         for _ in range(30):
             tasks.start_soon(read)
 
-    assert (store.peak, rooms.slot_pool.busy) == (rooms.slot_pool.share * UNIT_BYTES // MAX_STORED_BYTES, 0)
+    assert (store.peak, rooms.slot_pool.busy) == (rooms.slot_pool.share * ROOM_UNIT_BYTES // MAX_STORED_BYTES, 0)
 
 
 class _TracedBody(bytes):

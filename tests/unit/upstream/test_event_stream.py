@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.upstream.event_stream import MAX_EVENTS, EventStreamReader, is_event_stream
+from gateway.upstream.event_stream import EventStreamReader, is_event_stream
+from gateway.upstream.limits import MAX_EVENTS
 
 
 @pytest.mark.parametrize(

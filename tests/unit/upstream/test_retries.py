@@ -13,7 +13,8 @@ from gateway.upstream.http.errors import (
     NotConnected,
     Torn,
 )
-from gateway.upstream.retries import MAX_RETRIES, after_fault, after_response, is_failure
+from gateway.upstream.limits import MAX_RETRIES
+from gateway.upstream.retries import after_fault, after_response, is_failure
 
 READ = UpstreamRequest(method="GET", url="http://h/", idempotent=True)
 WRITE = UpstreamRequest(method="POST", url="http://h/")

@@ -20,18 +20,18 @@ from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import BadInput, GatewayError, NotFound
 from gateway.upstream.live.agent import jsonrpc
 from gateway.upstream.live.agent.jsonrpc import AgentRequest, AgentResponse
+from gateway.upstream.live.agent.limits import (
+    CALL_S,
+    MAX_FAULT_LENGTH,
+    MAX_NOTICE_BYTES,
+    MAX_QUESTIONS,
+    MAX_URI_LENGTH,
+    MAX_WAITING,
+    RESUME_S,
+)
 from gateway.upstream.live.agent.offer import Check, Offer, read_candidates
 from gateway.upstream.live.interfaces import NO_COMPLETIONS, LiveClient, LiveListener, LiveMethod
 
-RESUME_S: Final = 5.0
-CALL_S: Final = 60.0
-MAX_QUESTIONS: Final = 4
-_MAX_WAITING: Final = 100
-"""Limit on the queued progress and log messages of one call; further ones are dropped."""
-MAX_NOTICE_BYTES: Final = 64 * 1024
-"""Limit on the bytes of a progress or log message; a larger one is dropped."""
-MAX_URI_LENGTH: Final = 2048
-_MAX_FAULT_LENGTH: Final = 1000
 _MAX_NUMBER: Final = 2.0**63
 _LEVELS: Final = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
 _RESOURCE_NOT_FOUND: Final = -32002
@@ -74,7 +74,7 @@ class _Call:
         """Add a message for the client, unless the call has ended."""
         if self._response is not None:
             return
-        if message.id is not None or len(self._waiting) < _MAX_WAITING:  # guard: agent-progress-bounded
+        if message.id is not None or len(self._waiting) < MAX_WAITING:  # guard: agent-progress-bounded
             self._waiting.append(message)
             self._changed.set()
 
@@ -368,7 +368,7 @@ def _result_of(response: AgentResponse) -> Mapping[str, Any]:
         code, text = response.error
         if code == _RESOURCE_NOT_FOUND:
             raise NotFound("the program has no such resource")
-        raise LiveSourceFailed(f"the program refused the call: {text[:_MAX_FAULT_LENGTH]}")
+        raise LiveSourceFailed(f"the program refused the call: {text[:MAX_FAULT_LENGTH]}")
     if response.members is None:
         raise LiveSourceFailed("the program's result is not an object")
     return response.members

@@ -6,10 +6,10 @@ from typing import Final, cast
 
 from gateway.errors import BadInput
 from gateway.upstream.live.agent.jsonrpc import AgentRequest, MessageId
+from gateway.upstream.live.agent.limits import MAX_TITLE_LENGTH
 
 VERSION: Final = 1
 """Version of the protocol."""
-_MAX_TITLE_LENGTH: Final = 200
 _NAME: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
@@ -43,7 +43,7 @@ def parse_hello(message: AgentRequest) -> AgentHello:
     return AgentHello(
         message_id=message.id,
         source=source,
-        title=title[:_MAX_TITLE_LENGTH] if isinstance(title, str) else "",
+        title=title[:MAX_TITLE_LENGTH] if isinstance(title, str) else "",
         resume=resume if isinstance(resume, str) else "",
         calls=tuple(cast("list[object]", calls)) if isinstance(calls, list) else (),
         completes=params.get("completions") is True,

@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, GatewayError
+from gateway.upstream.live.agent.limits import MAX_CONTAINERS, MAX_VALUES
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
@@ -15,8 +16,6 @@ REFUSED: Final = 40900
 """Default JSON-RPC code of a gateway error; `data.code` has the specific code."""
 
 MessageId = str | int
-_MAX_VALUES: Final = 100_000
-_MAX_CONTAINERS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ def parse(text: str) -> AgentRequest | AgentResponse:
         BadInput: the text is not exactly one JSON-RPC message, or has too many values.
     """
     raw = text.encode()
-    refuse_many_values(raw, values=_MAX_VALUES, containers=_MAX_CONTAINERS)  # guard: agent-values
+    refuse_many_values(raw, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: agent-values
     value = load_json(raw)
     if not isinstance(value, dict):
         raise BadInput("a message must be one JSON object; batches are refused")

@@ -11,11 +11,7 @@ import msgspec
 
 from gateway.domain.live_sources import DiscoveredPrimitive
 from gateway.domain.primitives import Family
-
-MAX_PRIMITIVES: Final = 500
-MAX_BYTES: Final = 4 * 1024 * 1024
-"""Limit on the bytes of all definitions of one source."""
-MAX_NAME_LENGTH: Final = 1024
+from gateway.upstream.live.agent.limits import MAX_DEFINITIONS_BYTES, MAX_NAME_LENGTH, MAX_PRIMITIVES
 
 _MEMBERS: Final[Mapping[str, tuple[Family, str]]] = {
     "tools": (Family.TOOL, "name"),
@@ -126,8 +122,8 @@ class Offer:
         before = 0 if replaced is None else replaced[1]
         if replaced is None and len(self._offered) >= MAX_PRIMITIVES:  # guard: agent-primitives
             return f"more than {MAX_PRIMITIVES} primitives of one source"
-        if self._bytes - before + size > MAX_BYTES:  # guard: agent-definitions-size
-            return f"the definitions of this source exceed {MAX_BYTES} bytes"
+        if self._bytes - before + size > MAX_DEFINITIONS_BYTES:  # guard: agent-definitions-size
+            return f"the definitions of this source exceed {MAX_DEFINITIONS_BYTES} bytes"
         self._notices.pop(key, None)
         self._offered[key] = primitive, size
         self._bytes += size - before

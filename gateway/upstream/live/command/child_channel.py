@@ -19,17 +19,12 @@ import structlog
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import LiveSourceFailed
+from gateway.upstream.live.command.limits import MAX_FILES, MAX_LOGGED_LENGTH, MAX_LOGGED_PIECES, MEMORY_BYTES, STOP_S
 from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
 from gateway.upstream.live.mcp.messages import show
 
 log = structlog.get_logger(__name__)
 
-MEMORY_BYTES = 4 << 30
-"""Limit on the address space of each process of the child; runtimes such as Node reserve far more than they use."""
-MAX_FILES = 256
-_MAX_LOGGED = 1_000
-_MAX_LOGGED_LENGTH = 1_000
-_STOP_TIMEOUT_S = 1.0
 _SET_DEATH_SIGNAL = 1
 _IS_LINUX = os.uname().sysname == "Linux"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -115,7 +110,7 @@ class ChildChannel:
             process.stdin.close()
         try:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_STOP_TIMEOUT_S):
+                async with asyncio.timeout(STOP_S):
                     await process.wait()
         finally:
             _kill_group(process.pid)
@@ -125,10 +120,10 @@ class ChildChannel:
     async def _log(self) -> None:
         """Log the first lines of standard error; read and discard the rest."""
         stderr, count = self._process.stderr, 0
-        while stderr is not None and (piece := await stderr.read(_MAX_LOGGED_LENGTH)):
+        while stderr is not None and (piece := await stderr.read(MAX_LOGGED_LENGTH)):
             count += 1
-            if count <= _MAX_LOGGED:
-                text = show(piece.decode("utf-8", "replace").strip(), _MAX_LOGGED_LENGTH)
+            if count <= MAX_LOGGED_PIECES:
+                text = show(piece.decode("utf-8", "replace").strip(), MAX_LOGGED_LENGTH)
                 log.info("live_command_wrote", tenant_id=self.tenant, live_source=self._name, text=text)
 
 

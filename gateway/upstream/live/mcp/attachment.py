@@ -14,7 +14,9 @@ from gateway.domain.live_sources import DiscoveredPrimitive, Discovery, LiveSour
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import BadInput, EgressDenied, UpstreamError
 from gateway.upstream.live.interfaces import NO_COMPLETIONS, LiveClient, LiveListener, LiveMethod
+from gateway.upstream.live.limits import DEFAULT_TIMEOUT_S
 from gateway.upstream.live.mcp.changes import follow_changes
+from gateway.upstream.live.mcp.limits import MAX_FOLLOWED
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.messages import METHOD_UNKNOWN, RemoteRefusal, refuse_missing, refuse_unknown
 from gateway.upstream.live.mcp.pages import discover
@@ -22,10 +24,6 @@ from gateway.upstream.live.mcp.session import SessionExpired
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 log = structlog.get_logger(__name__)
-
-DEFAULT_TIMEOUT_S = 60.0
-MAX_FOLLOWED = 1_000
-"""Limit on the resource subscriptions of one attachment."""
 
 
 class McpAttachment:

@@ -20,8 +20,9 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LiveSource
 from gateway.domain.sessions import SessionOwner, UpstreamSession, UpstreamSessionKey
 from gateway.errors import RedisUnavailable, UpstreamBusy
+from gateway.upstream.limits import BUSY_RETRY_S
 from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
-from gateway.upstream.live.mcp.limits import CHECK_S, MAX_AT_ONCE, MAX_OF_CALLER, MAX_STREAMS
+from gateway.upstream.live.mcp.limits import CHECK_S, MARK_AFTER_S, MAX_AT_ONCE, MAX_OF_CALLER, MAX_STREAMS, UNUSED_S
 from gateway.upstream.live.mcp.messages import Message, read_message, write_message
 from gateway.upstream.live.mcp.session import SessionExpired
 from gateway.upstream.live.mcp.session_stream import SessionStream
@@ -29,11 +30,6 @@ from gateway.upstream.live.mcp.streamable_session import StreamableSession
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 log = structlog.get_logger(__name__)
-
-_UNUSED_S = 60.0
-_MARK_AFTER_S = 0.1
-"""Age at which a request is marked as running for the other replicas; shorter ones are over before a question."""
-_RETRY_S = 1.0
 
 
 class SessionRecords(Protocol):
@@ -193,7 +189,7 @@ class CallerSession:
             is_marked = True
             self._spawn(self._mark, self._shared.records.mark, mark)
 
-        timer = asyncio.get_running_loop().call_later(_MARK_AFTER_S, begin)
+        timer = asyncio.get_running_loop().call_later(MARK_AFTER_S, begin)
         try:
             yield
         finally:
@@ -261,7 +257,7 @@ class CallerSessions:
         """Forget sessions that are not used here, and end idle ones at the server."""
         now = time.monotonic()
         for key, held in list(self._held.items()):
-            if now - held.used_at > _UNUSED_S and not held.running:
+            if now - held.used_at > UNUSED_S and not held.running:
                 self._remove(key, held)
         with suppress(RedisUnavailable):
             if taken := await self._shared.records.take_ended(*self._place):
@@ -357,7 +353,7 @@ class CallerSessions:
         if idle is not None:
             idle.stream.stop()
         elif session.session.capabilities:  # guard: live-stream-count
-            raise UpstreamBusy("too many callers use this live source at once; retry later", retry_after_s=_RETRY_S)
+            raise UpstreamBusy("too many callers use this live source at once; retry later", retry_after_s=BUSY_RETRY_S)
         return idle is not None
 
     def _remove(self, key: UpstreamSessionKey, held: CallerSession) -> None:

@@ -9,7 +9,7 @@ import structlog
 from gateway.domain.live_sources import LiveSource
 from gateway.errors import GatewayError, UpstreamBusy
 from gateway.upstream.live.interfaces import LiveListener
-from gateway.upstream.live.mcp.limits import PING_S
+from gateway.upstream.live.mcp.limits import PING_S, STABLE_S
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.messages import Message, RemoteRefusal, is_object
 from gateway.upstream.live.mcp.session import StreamNotOffered
@@ -19,7 +19,6 @@ log = structlog.get_logger(__name__)
 PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 """Pauses before the stream is reopened; one more consecutive failure ends the attachment."""
 SKIPPED = "the server sent a message that is not JSON-RPC, for example a line for its log; such messages are skipped"
-_STABLE_S = 30.0
 _LIST_CHANGES = frozenset(
     {
         "notifications/tools/list_changed",
@@ -48,12 +47,12 @@ async def follow_changes(source: LiveSource, link: McpLink, listener: LiveListen
             return await _watch(link)
         except GatewayError as error:
             fault = error.message
-        failures = 1 if loop.time() - began > _STABLE_S else failures + 1
+        failures = 1 if loop.time() - began > STABLE_S else failures + 1
         if fault is not None:
             if failures > len(PAUSES_S):
                 return f"the stream of changes is lost: {fault}"
             log.info("live_stream_lost", tenant_id=source.tenant, live_source=source.name, fault=fault)
-        await asyncio.sleep(PAUSES_S[failures - 1] if failures <= len(PAUSES_S) else _STABLE_S)
+        await asyncio.sleep(PAUSES_S[failures - 1] if failures <= len(PAUSES_S) else STABLE_S)
 
 
 async def _watch(link: McpLink) -> str:

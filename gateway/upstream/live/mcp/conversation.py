@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import CapabilityMissing, ClientSilent, GatewayError
 from gateway.upstream.live.interfaces import LiveClient
+from gateway.upstream.live.mcp.limits import MAX_PROGRESS_LENGTH, MAX_QUESTIONS
 from gateway.upstream.live.mcp.messages import (
     INTERNAL,
     METHOD_UNKNOWN,
@@ -42,11 +43,8 @@ class Report(Protocol):
 
 
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-MAX_QUESTIONS = 16
-"""Limit on the server requests during one client request."""
 _REQUEST_NOTIFICATIONS = frozenset({"notifications/progress", "notifications/message"})
 _LEVELS = frozenset({"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"})
-_MAX_TEXT_LENGTH = 1_000
 
 
 class Conversation:
@@ -201,7 +199,7 @@ async def notify(client: LiveClient, token: int, method: str, params: Mapping[st
     if method == "notifications/progress" and params.get("progressToken") == token:  # guard: live-progress-token
         done, total, words = params.get("progress"), params.get("total"), params.get("message")
         if is_number(done):
-            shown = show(words, _MAX_TEXT_LENGTH) if isinstance(words, str) else None
+            shown = show(words, MAX_PROGRESS_LENGTH) if isinstance(words, str) else None
             await client.progress(cast(float, done), cast(float, total) if is_number(total) else None, shown)
     elif method == "notifications/message" and params.get("level") in _LEVELS and "data" in params:
         logger = params.get("logger")

@@ -20,7 +20,7 @@ from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError
 from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.conversation import Conversation, Report
-from gateway.upstream.live.mcp.limits import MAX_MESSAGES, UNSOLICITED_S
+from gateway.upstream.live.mcp.limits import MAX_ABANDONED, MAX_MESSAGES, MAX_WAITING, UNSOLICITED_S
 from gateway.upstream.live.mcp.messages import (
     METHOD_UNKNOWN,
     InvalidMessage,
@@ -43,9 +43,6 @@ from gateway.upstream.live.mcp.time_limit import TimeLimit
 
 log = structlog.get_logger(__name__)
 
-_MAX_WAITING = 64
-_MAX_ABANDONED = 1_000
-"""Limit on the abandoned requests without a response; beyond it, all server requests are refused."""
 _MARK = b'"jsonrpc"'
 _REQUEST_NOTIFICATIONS = frozenset({"notifications/message", "notifications/cancelled"})
 
@@ -94,10 +91,10 @@ class Inbox:
         self._count += 1
         if self._count > MAX_MESSAGES:  # guard: live-inbox-count
             self._fault = LiveSourceFailed(f"the server sent more than {MAX_MESSAGES:,} messages about one request")
-        elif message is None or is_response(message) or len(self._messages) < _MAX_WAITING:
+        elif message is None or is_response(message) or len(self._messages) < MAX_WAITING:
             self._messages.append(message)
         elif "id" in message:  # guard: live-inbox-full
-            self._fault = LiveSourceFailed(f"more than {_MAX_WAITING} messages of the server wait for the client")
+            self._fault = LiveSourceFailed(f"more than {MAX_WAITING} messages of the server wait for the client")
         self._changed.set()
 
     async def read(self) -> Message | None:
@@ -177,7 +174,7 @@ class DuplexSession:
         finally:
             del self._running[number]
             if not is_answered:
-                if len(self._abandoned) < _MAX_ABANDONED:
+                if len(self._abandoned) < MAX_ABANDONED:
                     self._abandoned.add(number)
                 self._spawn(self._cancel, number)
         return result
@@ -255,7 +252,7 @@ class DuplexSession:
         number: object = None
         if is_response(message):
             number = message.get("id")
-            if isinstance(number, int) and len(self._abandoned) < _MAX_ABANDONED:
+            if isinstance(number, int) and len(self._abandoned) < MAX_ABANDONED:
                 self._abandoned.discard(number)
         elif message.get("method") == "notifications/progress":
             params = message.get("params")

@@ -20,7 +20,7 @@ from gateway.upstream.body_room import RoomForBody
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.origins import read_url
 from gateway.upstream.live.interfaces import LiveClient
-from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
+from gateway.upstream.live.mcp.limits import MAX_ERROR_BODY_BYTES, MAX_RESPONSE_BYTES
 from gateway.upstream.live.mcp.messages import RemoteRefusal, is_object, read_message
 from gateway.upstream.response_stream import ResponseStream
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
@@ -29,9 +29,6 @@ Credentials = tuple[Credential, ...]
 
 _ACCEPT = "application/json, text/event-stream"
 _RESERVED = ("mcp-", "last-event-id")
-_MAX_STREAMED = 2 * MAX_MESSAGE_BYTES
-"""Limit on the bytes of one response, including the messages before the result."""
-_MAX_ERROR_BODY_BYTES = 64 * 1024
 _REDIRECTS, _ERRORS = 300, 400
 _UNAUTHENTICATED, _FORBIDDEN = 401, 403
 
@@ -112,7 +109,7 @@ class AuthorizedEndpoint:
         body: bytes | None = None,
         *,
         url: str | None = None,
-        limit_bytes: int = _MAX_STREAMED,
+        limit_bytes: int = MAX_RESPONSE_BYTES,
     ) -> ResponseStream:
         """Send one request and return its response when the head has arrived.
 
@@ -167,9 +164,9 @@ class AuthorizedEndpoint:
             await self._endpoint.access.note_refusal(self._endpoint.source, self._caller, self._credentials)
         try:
             raw = b""
-            while len(raw) < _MAX_ERROR_BODY_BYTES and (piece := await stream.read()):
+            while len(raw) < MAX_ERROR_BODY_BYTES and (piece := await stream.read()):
                 raw += piece
-            error = read_message(await self.redact(raw)).get("error") if len(raw) < _MAX_ERROR_BODY_BYTES else None
+            error = read_message(await self.redact(raw)).get("error") if len(raw) < MAX_ERROR_BODY_BYTES else None
         except (LiveSourceFailed, UpstreamAnswerTooLarge):
             error = None
         return RemoteRefusal(error, status=stream.status) if is_object(error) else HttpRefusal(stream.status)

@@ -4,15 +4,16 @@ import re
 from typing import NamedTuple
 
 from gateway.domain.refusals import LiveSourceFailed
-from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
+from gateway.upstream.live.mcp.limits import (
+    MAX_EVENT_ID_LENGTH,
+    MAX_MESSAGE_BYTES,
+    MAX_OVERHEAD_BYTES,
+    MAX_RETRY_DIGITS,
+)
 
 _BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
 _MAX_BOUNDARY_LENGTH = 4
 _BOM = b"\xef\xbb\xbf"
-_MAX_OVERHEAD_BYTES = 64 * 1024
-"""Allowance for the bytes of an event besides its message: field names, ids, comments."""
-_MAX_ID_LENGTH = 4096
-_MAX_RETRY_DIGITS = 6
 
 
 class Event(NamedTuple):
@@ -54,7 +55,7 @@ class EventParser:
                 events.append(event)
         del buffer[:start]
         self._scanned = max(0, len(buffer) - _MAX_BOUNDARY_LENGTH + 1)
-        if len(buffer) > MAX_MESSAGE_BYTES + _MAX_OVERHEAD_BYTES:  # guard: live-event-size
+        if len(buffer) > MAX_MESSAGE_BYTES + MAX_OVERHEAD_BYTES:  # guard: live-event-size
             raise LiveSourceFailed(f"the server sent an event of more than {MAX_MESSAGE_BYTES:,} bytes")
         return events
 
@@ -69,9 +70,9 @@ def _read_event(block: bytes) -> Event | None:
                 data.append(value)
             case b"event":
                 kind = value.decode("ascii", "replace")
-            case b"id" if value.isascii() and len(value) <= _MAX_ID_LENGTH and value.decode().isprintable():
+            case b"id" if value.isascii() and len(value) <= MAX_EVENT_ID_LENGTH and value.decode().isprintable():
                 identifier = value.decode()
-            case b"retry" if value.isdigit() and len(value) <= _MAX_RETRY_DIGITS:
+            case b"retry" if value.isdigit() and len(value) <= MAX_RETRY_DIGITS:
                 retry_s = int(value) / 1000
             case _:
                 pass

@@ -8,10 +8,8 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.event_stream import is_event_stream
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
 from gateway.upstream.live.mcp.event_parser import Event, EventParser
-from gateway.upstream.live.mcp.limits import MAX_STREAMED
+from gateway.upstream.live.mcp.limits import MAX_ENDPOINT_LENGTH, MAX_STREAMED
 from gateway.upstream.response_stream import ResponseStream
-
-_MAX_URL_LENGTH = 2048
 
 
 class SseChannel:
@@ -37,7 +35,7 @@ class SseChannel:
             if not is_event_stream(stream.field(b"content-type") or ""):
                 raise LiveSourceFailed("the server responded without a stream of events")
             first = await channel._next()
-            if first is None or first.kind != "endpoint" or not 0 < len(first.data) <= _MAX_URL_LENGTH:
+            if first is None or first.kind != "endpoint" or not 0 < len(first.data) <= MAX_ENDPOINT_LENGTH:
                 raise LiveSourceFailed("the server's stream does not begin with its endpoint")
             channel._url = endpoint.join(first.data.decode("ascii", "replace"))
         except BaseException:

@@ -11,15 +11,11 @@ from typing import Any, Protocol
 from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.sessions import SessionOwner
 from gateway.errors import UpstreamBusy
+from gateway.upstream.limits import BUSY_RETRY_S
 from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
 from gateway.upstream.live.mcp.duplex import DuplexSession
+from gateway.upstream.live.mcp.limits import IDLE_S, MAX_SESSIONS
 from gateway.upstream.live.mcp.time_limit import TimeLimit
-
-IDLE_S = 1_800.0
-MAX_SESSIONS = 64
-"""Limit on the sessions at one server; each is a connection."""
-
-_RETRY_S = 1.0
 
 _Key = tuple[SessionOwner, bytes, frozenset[str]]
 
@@ -120,7 +116,7 @@ class LocalSessions:
             return
         idle = [key for key, one in self._held.items() if not one.running]
         if not idle:  # guard: live-local-session-count
-            raise UpstreamBusy("too many callers use this live source at once; retry later", retry_after_s=_RETRY_S)
+            raise UpstreamBusy("too many callers use this live source at once; retry later", retry_after_s=BUSY_RETRY_S)
         self._remove(min(idle, key=lambda key: self._held[key].used_at))
 
     def _remove(self, key: _Key) -> None:

@@ -14,18 +14,15 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import BadInput, CapabilityMissing, DocumentTooLarge, GatewayError, InvalidBody, NotFound
-from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES
+from gateway.upstream.live.mcp.limits import MAX_CONTAINERS, MAX_MESSAGE_BYTES, MAX_QUOTED_LENGTH, MAX_VALUES
 
 Message = Mapping[str, Any]
 
-MAX_VALUES, MAX_CONTAINERS = 200_000, 50_000
-"""Limits on the JSON values of one message, and on the objects and lists among them, which parsing makes in 50 ms."""
 
 METHOD_UNKNOWN, INTERNAL = -32601, -32603
 _CAPABILITY_MISSING = -32021
 _CAPABILITIES = ("elicitation", "sampling", "roots")
 _RESOURCE_NOT_FOUND = -32002
-_MAX_QUOTED_LENGTH = 300
 _UNKNOWN = re.compile(r"(unknown|no such) (tool|prompt|resource)|(tool|prompt|resource)\b.*not found", re.IGNORECASE)
 
 
@@ -130,7 +127,7 @@ def refuse_unknown(refusal: RemoteRefusal, method: str) -> NoReturn:
     The specification has no error code for unknown tools and prompts, so the server's message decides.
     """
     is_named = method in {"tools/call", "prompts/get", "resources/read"}
-    if is_named and (refusal.number == _RESOURCE_NOT_FOUND or _UNKNOWN.search(refusal.words[:_MAX_QUOTED_LENGTH])):
+    if is_named and (refusal.number == _RESOURCE_NOT_FOUND or _UNKNOWN.search(refusal.words[:MAX_QUOTED_LENGTH])):
         raise NotFound(
             f"the live source has no primitive of this name; its message: {quote(refusal.words)}"
         ) from refusal
@@ -142,7 +139,7 @@ def error_of(error: GatewayError, number: int) -> dict[str, object]:
     return {"code": number, "message": error.message}
 
 
-def show(text: str, limit: int = _MAX_QUOTED_LENGTH) -> str:
+def show(text: str, limit: int = MAX_QUOTED_LENGTH) -> str:
     """Return the text with unprintable characters escaped, truncated to `limit`."""
     shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[: limit + 1])
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"

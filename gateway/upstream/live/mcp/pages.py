@@ -16,15 +16,10 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import UpstreamAnswerTooLarge, UpstreamError
 from gateway.upstream.live.interfaces import LiveClient
 from gateway.upstream.live.mcp.endpoint import HttpRefusal
+from gateway.upstream.live.mcp.limits import MAX_CURSOR_LENGTH, MAX_DEFINITIONS_BYTES, MAX_OF_A_FAMILY, MAX_PAGES
 from gateway.upstream.live.mcp.messages import METHOD_UNKNOWN, InvalidMessage, RemoteRefusal, is_object
 from gateway.upstream.live.mcp.session import ServerFacts
 from gateway.upstream.live.mcp.time_limit import TimeLimit
-
-MAX_PAGES = 20
-MAX_OF_A_FAMILY = 500
-MAX_BYTES = 8 * 1024 * 1024
-"""Limit on the definitions of all families together, as compact JSON."""
-_MAX_CURSOR_LENGTH = 4096
 
 _LISTS = (
     (Family.TOOL, "tools", "tools/list", "tools", "name"),
@@ -73,7 +68,7 @@ async def pages(lister: Lister, method: str, limit: TimeLimit) -> AsyncGenerator
         if following is None:
             return
         cursor = following if isinstance(following, str) else None
-        if cursor is None or len(cursor) > _MAX_CURSOR_LENGTH or cursor in seen:  # guard: live-repeated-cursor
+        if cursor is None or len(cursor) > MAX_CURSOR_LENGTH or cursor in seen:  # guard: live-repeated-cursor
             raise ListFault(f"the server's response to {method} has an invalid or repeated cursor")
         seen.add(cursor)
     raise ListFault(f"the list of {method} has more than {MAX_PAGES} pages")
@@ -134,8 +129,8 @@ class _CollectedEntries:
                 self.notices[f"an entry of {method} is no object"] = None
                 continue
             self._size += len(msgspec.json.encode(entry))
-            if self._size > MAX_BYTES:  # guard: live-discovery-bytes
-                raise ListFault(f"the server's definitions have more than {MAX_BYTES:,} bytes")
+            if self._size > MAX_DEFINITIONS_BYTES:  # guard: live-discovery-bytes
+                raise ListFault(f"the server's definitions have more than {MAX_DEFINITIONS_BYTES:,} bytes")
             name = entry.get(named)
             self._counts[method] += 1
             if self._counts[method] > MAX_OF_A_FAMILY:  # guard: live-discovery-count

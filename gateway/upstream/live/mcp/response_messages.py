@@ -8,19 +8,24 @@ from typing import Self
 
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import UpstreamUnreachable
-from gateway.upstream.body_room import SMALL_BODY_BYTES
 from gateway.upstream.event_stream import is_event_stream
+from gateway.upstream.limits import SMALL_BODY_BYTES
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint
 from gateway.upstream.live.mcp.event_parser import EventParser
-from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES, MAX_MESSAGES
+from gateway.upstream.live.mcp.limits import (
+    MAX_MESSAGE_BYTES,
+    MAX_MESSAGES,
+    MAX_RESUME_S,
+    MAX_RESUMED,
+    MIN_RESUME_S,
+    RESUME_S,
+)
 from gateway.upstream.live.mcp.messages import InvalidMessage, Message, parse_message
 from gateway.upstream.response_stream import ResponseStream
 
 Resume = Callable[[str], Awaitable[ResponseStream]]
 """Resumes the event stream after the event with this id."""
 
-_MAX_RESUMED = 100
-_MIN_RETRY_S, _RETRY_S, _MAX_RETRY_S = 0.2, 1.0, 10.0
 _JSON = "application/json"
 
 
@@ -36,7 +41,7 @@ class ResponseMessages:
         self._ready: deque[bytes] = deque()
         self._count = self._resumed = 0
         self._last_id: str | None = None
-        self._retry_s = _RETRY_S
+        self._retry_s = RESUME_S
         self._has_ended = False
         kind = stream.field(b"content-type") or ""
         if is_event_stream(kind):
@@ -103,7 +108,7 @@ class ResponseMessages:
         for event in events:
             self._last_id = event.id or self._last_id
             if event.retry_s is not None:
-                self._retry_s = min(max(event.retry_s, _MIN_RETRY_S), _MAX_RETRY_S)
+                self._retry_s = min(max(event.retry_s, MIN_RESUME_S), MAX_RESUME_S)
             if event.data and event.kind == "message":
                 self._ready.append(event.data)
 
@@ -123,7 +128,7 @@ class ResponseMessages:
 
     async def _open_next(self) -> None:
         """Resume a stream that ended before its response (MCP 2025-11-25, Streamable HTTP, resumability)."""
-        if self._resume is None or self._last_id is None or self._resumed >= _MAX_RESUMED:
+        if self._resume is None or self._last_id is None or self._resumed >= MAX_RESUMED:
             self._has_ended = True
             return
         self._resumed += 1

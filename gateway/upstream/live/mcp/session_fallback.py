@@ -15,6 +15,7 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import UpstreamError
 from gateway.upstream.live.interfaces import REQUESTED, LiveClient
 from gateway.upstream.live.mcp.caller_sessions import CallerSessions
+from gateway.upstream.live.mcp.limits import MAX_SEARCHED_LENGTH
 from gateway.upstream.live.mcp.messages import RemoteRefusal, is_object
 from gateway.upstream.live.mcp.time_limit import TimeLimit
 
@@ -22,7 +23,6 @@ log = structlog.get_logger(__name__)
 
 _REFUSED = re.compile(r"server-(initiated|to-client) request", re.IGNORECASE)
 """The words of FastMCP and of the SDKs for Python and TypeScript."""
-_MAX_LENGTH = 2_000
 
 Call = Callable[[str, Mapping[str, object], LiveClient | None, TimeLimit], Awaitable[dict[str, Any]]]
 
@@ -50,7 +50,7 @@ class SessionFallback:
             result = await call(method, params, client, limit)
         except RemoteRefusal as error:
             refusal = error
-        words = _error_text(result) if refusal is None else refusal.words[:_MAX_LENGTH]
+        words = _error_text(result) if refusal is None else refusal.words[:MAX_SEARCHED_LENGTH]
         if _REFUSED.search(words) and await self._find_sessions(limit):
             return await self._callers.call(method, params, client, owner, limit)
         if refusal is not None:
@@ -85,4 +85,4 @@ def _error_text(result: Mapping[str, Any]) -> str:
     if result.get("isError") is not True or not isinstance(content, list):
         return ""
     blocks = [block for block in cast("list[object]", content) if is_object(block)]
-    return " ".join(str(block.get("text", "")) for block in blocks)[:_MAX_LENGTH]
+    return " ".join(str(block.get("text", "")) for block in blocks)[:MAX_SEARCHED_LENGTH]

@@ -15,8 +15,9 @@ from typing import Any, cast
 
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient
-from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS, QUESTIONS, Conversation, Report, without_meta
+from gateway.upstream.live.mcp.conversation import QUESTIONS, Conversation, Report, without_meta
 from gateway.upstream.live.mcp.endpoint import AuthorizedEndpoint, HttpRefusal, SourceEndpoint
+from gateway.upstream.live.mcp.limits import MAX_QUESTIONS, MAX_ROUNDS, MAX_STATE_LENGTH, ROUND_PAUSE_S
 from gateway.upstream.live.mcp.messages import (
     METHOD_UNKNOWN,
     Message,
@@ -46,9 +47,6 @@ REVISION = "2026-07-28"
 HEADER_MISMATCH = -32020
 _META = "io.modelcontextprotocol/"
 _NAMES: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_MAX_ROUNDS = 10
-_MAX_STATE_LENGTH = 1 << 20
-_PAUSE_S = 0.1
 _CONNECTION_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
 """Result members that apply only between gateway and server, and are not forwarded."""
 _LIST_CHANGES: Mapping[str, str] = {"tools": "toolsListChanged", "prompts": "promptsListChanged"}
@@ -108,7 +106,7 @@ class StatelessLink:
         plain: dict[str, object] = {name: value for name, value in params.items() if name != "_meta"}
         endpoint = await self._endpoint.authorize(client)
         asked = 0
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             result = await self._send(endpoint, method, plain, client, limit)
             match result.get("resultType", "complete"):
                 case "complete":
@@ -124,7 +122,7 @@ class StatelessLink:
                     plain |= await _collect_input(questions, result, client, limit)
                 case _:
                     raise LiveSourceFailed("the server responded with an unsupported kind of result")
-        raise LiveSourceFailed(f"the server required input in more than {_MAX_ROUNDS} rounds")
+        raise LiveSourceFailed(f"the server required input in more than {MAX_ROUNDS} rounds")
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
         """Reopen the notification stream with this resource, unless the stream already includes it.
@@ -360,10 +358,10 @@ async def _collect_input(
         added["inputResponses"] = answers
         limit.resume()
     else:
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(ROUND_PAUSE_S)
     state = result.get("requestState")
     if isinstance(state, str):
-        if len(state) > _MAX_STATE_LENGTH:
+        if len(state) > MAX_STATE_LENGTH:
             raise LiveSourceFailed("the server required input with a state that is too large")
         added["requestState"] = state
     return added

@@ -23,6 +23,17 @@ from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import DocumentTooLarge, EgressDenied, InvalidBody, NotFound
 from gateway.upstream.live.interfaces import NO_COMPLETIONS, LiveClient, LiveListener, LiveMethod
+from gateway.upstream.live.neovim.limits import (
+    DETACH_S,
+    INLINE_PARSE_BYTES,
+    MAX_ARGUMENT_BYTES,
+    MAX_REPLY_BYTES,
+    MAX_REPLY_PARTS,
+    MAX_RUNNING,
+    MAX_SUBSCRIPTIONS,
+    MAX_TITLE_LENGTH,
+    MAX_VALUES,
+)
 from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc, error_text
 from gateway.upstream.live.neovim.resources import EditorResources
 
@@ -36,20 +47,8 @@ end
 return rpc[name](select(2, ...))
 """
 _METHOD = b"mcp_gateway"
-_REPLY, _MAX_ARGUMENT_BYTES = 4 << 20, 1 << 20
-"""Limits on the size of a reply and of a call's arguments, in bytes."""
-_PARTS = 200
-"""Limit on the parts of a reply; the plugin sends parts of 48 KiB."""
-_RUNNING = 16
-"""Limit on the concurrent requests of one attachment, because each may hold a reply in memory."""
-_MAX_SUBSCRIPTIONS = 100
-_MAX_VALUES = 200_000
-"""Limit on the JSON values of a reply; the plugin's own limit is half of it."""
-_INLINE_PARSE_BYTES = 256 * 1024
 _MAX_SAFE_INTEGER = 2**53
 """Largest magnitude of exact integers in Lua, whose numbers are doubles."""
-_MAX_TITLE_LENGTH = 100
-_DETACH_S = 1.0
 _TOOL_MEMBERS = ("name", "title", "description", "inputSchema", "annotations")
 
 
@@ -101,7 +100,7 @@ class NeovimAttachment:
         """
         if not self._channel:
             return
-        with anyio.move_on_after(_DETACH_S, shield=True), contextlib.suppress(LiveSourceFailed):
+        with anyio.move_on_after(DETACH_S, shield=True), contextlib.suppress(LiveSourceFailed):
             await self._rpc.request("nvim_exec_lua", CHUNK, ["detach", self._channel])
 
     async def wait_closed(self) -> str:
@@ -126,7 +125,7 @@ class NeovimAttachment:
         return Discovery(
             primitives=[*read, *(self._resources.primitives() if shares else ())],
             title=self._title,
-            notices=[str(notice)[: _MAX_TITLE_LENGTH * 5] for notice in cast("list[object]", notices)],
+            notices=[str(notice)[: MAX_TITLE_LENGTH * 5] for notice in cast("list[object]", notices)],
             can_subscribe=shares,
         )
 
@@ -201,16 +200,16 @@ class NeovimAttachment:
     async def _subscribe(self, name: str, *, wanted: bool) -> Mapping[str, Any]:
         async with self._watching:
             names = self._subscribed | {name} if wanted else self._subscribed - {name}
-            if len(names) > _MAX_SUBSCRIPTIONS:
-                raise LiveSourceFailed(f"The editor reports updates of at most {_MAX_SUBSCRIPTIONS} resources.")
+            if len(names) > MAX_SUBSCRIPTIONS:
+                raise LiveSourceFailed(f"The editor reports updates of at most {MAX_SUBSCRIPTIONS} resources.")
             await self._within(self._rpc.request("nvim_exec_lua", CHUNK, ["watch", self._channel, sorted(names)]))
             self._subscribed = names
         return {}
 
     async def _ask(self, function: str, *arguments: object) -> bytes:
         """Call a function of the plugin and return its reply; without a reply, cancel the call in the editor."""
-        if len(self._replies) >= _RUNNING:  # guard: neovim-running
-            raise LiveSourceFailed(f"The editor has {_RUNNING} requests of the gateway running; retry later.")
+        if len(self._replies) >= MAX_RUNNING:  # guard: neovim-running
+            raise LiveSourceFailed(f"The editor has {MAX_RUNNING} requests of the gateway running; retry later.")
         call = next(self._calls)
         reply = self._replies[call] = _Reply(asyncio.get_running_loop().create_future())
         try:
@@ -246,7 +245,7 @@ class NeovimAttachment:
 
 def bounded(text: object) -> str:
     """Return a string of the editor, truncated to `_MAX_TITLE_LENGTH` characters for display."""
-    return text.decode(errors="replace")[:_MAX_TITLE_LENGTH] if isinstance(text, bytes) else ""
+    return text.decode(errors="replace")[:MAX_TITLE_LENGTH] if isinstance(text, bytes) else ""
 
 
 def _add_part(reply: _Reply, part: bytes) -> bool:
@@ -255,8 +254,8 @@ def _add_part(reply: _Reply, part: bytes) -> bool:
         return False
     reply.size += len(part)
     reply.parts.append(part)
-    if reply.size > _REPLY or len(reply.parts) > _PARTS:  # guard: neovim-reply-size
-        reply.done.set_result(f"the reply has more than {_REPLY} bytes or {_PARTS} parts")
+    if reply.size > MAX_REPLY_BYTES or len(reply.parts) > MAX_REPLY_PARTS:  # guard: neovim-reply-size
+        reply.done.set_result(f"the reply has more than {MAX_REPLY_BYTES} bytes or {MAX_REPLY_PARTS} parts")
         return False
     return True
 
@@ -264,8 +263,8 @@ def _add_part(reply: _Reply, part: bytes) -> bool:
 async def _parse(tenant: TenantId, raw: bytes) -> dict[str, Any]:
     """Parse the JSON object of a reply, with the limits of request bodies."""
     try:
-        refuse_many_values(raw, values=_MAX_VALUES, containers=_MAX_VALUES)
-        if len(raw) < _INLINE_PARSE_BYTES:
+        refuse_many_values(raw, values=MAX_VALUES, containers=MAX_VALUES)
+        if len(raw) < INLINE_PARSE_BYTES:
             value = load_json(raw)
         else:
             value = await run_in_thread(LARGE_RESULTS, tenant, load_json, raw)
@@ -289,8 +288,8 @@ def _encode(arguments: object) -> str:
         LiveSourceFailed: the arguments are too large, or contain an integer that Lua cannot represent exactly.
     """
     text = msgspec.json.encode(arguments)
-    if len(text) > _MAX_ARGUMENT_BYTES:
-        raise LiveSourceFailed(f"The arguments have more than {_MAX_ARGUMENT_BYTES} bytes, the limit of an editor.")
+    if len(text) > MAX_ARGUMENT_BYTES:
+        raise LiveSourceFailed(f"The arguments have more than {MAX_ARGUMENT_BYTES} bytes, the limit of an editor.")
     if _has_inexact(arguments):  # guard: neovim-exact-integers
         raise LiveSourceFailed("The arguments have an integer beyond 2^53, which Lua rounds; send it as a string.")
     return text.decode()

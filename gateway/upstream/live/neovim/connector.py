@@ -12,13 +12,13 @@ from gateway.errors import UpstreamTimeout, UpstreamUnreachable
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.allow_list import UNIX, AllowEntry, read_entry
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
+from gateway.upstream.live.limits import DEFAULT_TIMEOUT_S
 from gateway.upstream.live.neovim.attachment import CHUNK, CLIENT, NeovimAttachment, bounded
+from gateway.upstream.live.neovim.limits import HANDSHAKE_S
 from gateway.upstream.live.neovim.msgpack_rpc import MsgpackRpc, error_text
 
 _TCP = "tcp:"
 _PROTOCOL = 1
-_HANDSHAKE_S = 10.0
-_TIMEOUT_S = 60.0
 
 
 class NeovimConnector:
@@ -73,8 +73,8 @@ def read_neovim_address(text: object) -> AllowEntry | None:
 
 
 def _timeout_of(source: LiveSource) -> float:
-    given = source.settings.get("timeout_s", _TIMEOUT_S)
-    return float(given) if isinstance(given, int | float) else _TIMEOUT_S
+    given = source.settings.get("timeout_s", DEFAULT_TIMEOUT_S)
+    return float(given) if isinstance(given, int | float) else DEFAULT_TIMEOUT_S
 
 
 async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
@@ -85,12 +85,12 @@ async def _introduce(rpc: MsgpackRpc) -> Mapping[bytes, object]:
     """
     client = f"{CLIENT}{secrets.token_hex(8)}"
     try:
-        async with asyncio.timeout(_HANDSHAKE_S):
+        async with asyncio.timeout(HANDSHAKE_S):
             await rpc.request("nvim_set_client_info", client, {}, "remote", {}, {})
             response = await rpc.request("nvim_exec_lua", CHUNK, ["attach", client])
     except TimeoutError:
         raise LiveSourceFailed(
-            f"The editor did not respond within {_HANDSHAKE_S:g} s; it may be waiting for a key, or running a command."
+            f"The editor did not respond within {HANDSHAKE_S:g} s; it may be waiting for a key, or running a command."
         ) from None
     if not isinstance(response, dict):
         raise LiveSourceFailed("The editor's plugin did not recognise the gateway's connection.")

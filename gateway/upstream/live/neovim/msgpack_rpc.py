@@ -13,15 +13,15 @@ import msgpack
 
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.upstream.byte_streams import ByteStream
+from gateway.upstream.live.neovim.limits import (
+    MAX_ELEMENTS,
+    MAX_ERROR_LENGTH,
+    MAX_MESSAGE_BYTES,
+    MAX_UNEXPECTED,
+    READ_BYTES,
+    UNEXPECTED_S,
+)
 
-_MAX_MESSAGE_BYTES = 256 * 1024
-"""Limit on the size of one message. The plugin sends parts of 48 KiB; broadcasts of other plugins may be larger."""
-_MAX_ELEMENTS = 4096
-"""Limit on the declared length of a list or map, because the decoder allocates it before the elements arrive."""
-_READ_BYTES = 64 * 1024
-_MAX_UNEXPECTED, _WINDOW_S = 1000, 1.0
-"""Limit per window on messages that belong to no pending request: broadcasts, requests, change notifications."""
-_MAX_ERROR_CHARS = 500
 _REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
 
 _codec: Any = msgpack
@@ -76,13 +76,13 @@ class MsgpackRpc:
         unpacker = _codec.Unpacker(
             raw=True,
             strict_map_key=False,
-            max_buffer_size=_MAX_MESSAGE_BYTES,
-            max_array_len=_MAX_ELEMENTS,
-            max_map_len=_MAX_ELEMENTS,
+            max_buffer_size=MAX_MESSAGE_BYTES,
+            max_array_len=MAX_ELEMENTS,
+            max_map_len=MAX_ELEMENTS,
         )
         reason = "the editor closed the connection"
         try:
-            while piece := await self._reader.read(_READ_BYTES):
+            while piece := await self._reader.read(READ_BYTES):
                 unpacker.feed(piece)
                 for message in unpacker:
                     self._receive(message)
@@ -90,7 +90,7 @@ class MsgpackRpc:
         except _ProtocolError as error:
             reason = f"the editor violated the protocol: {error}"
         except _codec.exceptions.BufferFull:
-            reason = f"the editor sent a message of more than {_MAX_MESSAGE_BYTES} bytes"
+            reason = f"the editor sent a message of more than {MAX_MESSAGE_BYTES} bytes"
         except (_codec.exceptions.UnpackException, ValueError, RecursionError):
             reason = "the editor sent invalid MessagePack"
         except OSError:
@@ -133,11 +133,11 @@ class MsgpackRpc:
 
     def _count_unexpected(self) -> None:
         now = asyncio.get_running_loop().time()
-        if now - self._window_start > _WINDOW_S:
+        if now - self._window_start > UNEXPECTED_S:
             self._window_start, self._unexpected = now, 0
         self._unexpected += 1
-        if self._unexpected > _MAX_UNEXPECTED:  # guard: neovim-unwanted-messages
-            raise _ProtocolError(f"more than {_MAX_UNEXPECTED} unexpected messages in {_WINDOW_S:g} s")
+        if self._unexpected > MAX_UNEXPECTED:  # guard: neovim-unwanted-messages
+            raise _ProtocolError(f"more than {MAX_UNEXPECTED} unexpected messages in {UNEXPECTED_S:g} s")
 
     def _send(self, message: Sequence[object]) -> None:
         if self.closed.done():
@@ -156,4 +156,4 @@ def error_text(fault: object) -> str:
     if isinstance(fault, list):
         fault = [None, *cast("list[object]", fault)][-1]
     text = fault.decode(errors="replace") if isinstance(fault, bytes) else str(type(fault).__name__)
-    return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}…"
+    return text if len(text) <= MAX_ERROR_LENGTH else f"{text[:MAX_ERROR_LENGTH]}…"

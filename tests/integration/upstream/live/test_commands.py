@@ -16,8 +16,8 @@ import pytest
 from gateway.domain.live_sources import LiveKind
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import BadInput
-from gateway.upstream.live.command.child_channel import MAX_FILES, MEMORY_BYTES
 from gateway.upstream.live.command.connector import CommandConnector
+from gateway.upstream.live.command.limits import MAX_FILES, MEMORY_BYTES
 from gateway.upstream.live.interfaces import LiveAttachment
 from gateway.upstream.live.mcp.changes import SKIPPED
 from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES, MAX_MESSAGES

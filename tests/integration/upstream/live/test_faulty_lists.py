@@ -11,7 +11,7 @@ from gateway.domain.live_sources import Discovery
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.upstream.live.mcp.changes import SKIPPED
-from gateway.upstream.live.mcp.pages import MAX_OF_A_FAMILY, MAX_PAGES
+from gateway.upstream.live.mcp.limits import MAX_OF_A_FAMILY, MAX_PAGES
 from tests.integration.upstream.live.scripted_server import (
     EVENTS,
     Scripted,

@@ -18,10 +18,8 @@ from gateway.domain.sessions import SessionOwner
 from gateway.errors import GatewayError, UpstreamBusy
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.live.mcp import local_sessions
-from gateway.upstream.live.mcp.attachment import MAX_FOLLOWED
 from gateway.upstream.live.mcp.changes import follow_changes
-from gateway.upstream.live.mcp.conversation import MAX_QUESTIONS
-from gateway.upstream.live.mcp.limits import MAX_MESSAGE_BYTES, MAX_MESSAGES
+from gateway.upstream.live.mcp.limits import MAX_FOLLOWED, MAX_MESSAGE_BYTES, MAX_MESSAGES, MAX_QUESTIONS
 from gateway.upstream.live.mcp.link import McpLink
 from gateway.upstream.live.mcp.session import ServerFacts, StreamNotOffered
 from tests.integration.upstream.live.parts import Client, Listener, mcp_connector, source
@@ -293,7 +291,7 @@ async def test_a_server_that_keeps_silent_to_the_end_of_a_session_delays_closing
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Ours: a changed source and a replica that stops do not wait for a hostile server, whose connection is closed."""
-    monkeypatch.setattr("gateway.upstream.live.mcp.clean_up._MAX_CLEAN_UP_S", 0.2)
+    monkeypatch.setattr("gateway.upstream.live.mcp.clean_up.MAX_CLEAN_UP_S", 0.2)
     script, closed = Scripted(), 0
 
     async def silent(exchange: Exchange, _: dict[str, Any]) -> None:
