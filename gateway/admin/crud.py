@@ -69,6 +69,16 @@ class Remove(Protocol[K_contra]):
         ...
 
 
+class Act(Protocol[T_co]):
+    """Changes one object or record of a tenant in the catalog."""
+
+    def __call__(
+        self, tenant: TenantId, catalog: CatalogContext, key: str, /, *, by: Author, expected: Expected
+    ) -> Awaitable[T_co]:
+        """Change the object of this name or id if it has an expected version; return it."""
+        ...
+
+
 class Options(TypedDict, total=False):
     """Optional fields of an endpoint that no builder sets."""
 
@@ -239,6 +249,17 @@ class Noun(Generic[T]):
 
         all_options: AllOptions = {**options, "called": f"delete_{self.singular}", "summary": summary, "has_tag": True}
         return endpoint("DELETE", self.item, handle, NoBody, NoQuery, {204: None}, **all_options)
+
+    def act_route(self, verb: str, summary: str, act: Act[T], *, called: str = "", **options: Unpack[Options]) -> Route:
+        """Build the POST endpoint of another action on one object, such as `/revoke`; the response has the object."""
+
+        async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
+            done = await act(call.tenant, admin.catalog, call.path[self.key], by=call.by, expected=call.expected)
+            return await self.respond(admin, call, done)
+
+        called = called or f"{verb}_{self.singular}"
+        all_options: AllOptions = {**options, "called": called, "summary": summary, "has_tag": True}
+        return endpoint("POST", f"{self.item}/{verb}", handle, NoBody, NoQuery, {200: self.shown}, **all_options)
 
     def action_route(
         self,

@@ -12,8 +12,6 @@ from unicodedata import normalize
 
 from gateway.catalog.live.overview import LivePrimitiveView
 from gateway.domain.order import Order, join_position, write_moment
-from gateway.domain.tenancy.accounts import UserAccount
-from gateway.domain.tenancy.grants import Consent, Grant
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.own_primitives import definition_texts
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery
@@ -105,24 +103,6 @@ KEYS: ListRules[Key] = ListRules(
     keyed="id",
     texts=lambda one: (one.name, one.subject, *one.makers),
     facts={"scope": lambda one: one.scopes, "state": lambda one: one.state},
-)
-PEOPLE: ListRules[Key] = ListRules(
-    name="people",
-    keyed="id",
-    texts=lambda one: (one.name, one.subject),
-    facts={"denied": lambda one: one.revoked_at is not None, "issuer": lambda one: one.subject.partition(":")[0]},
-)
-CONSENTS: ListRules[Consent] = ListRules(
-    name="consents", keyed="id", texts=lambda one: (one.subject, one.client_name, one.client, one.redirect_host)
-)
-GRANTS: ListRules[Grant] = ListRules(
-    name="grants", keyed="id", texts=lambda one: (one.subject, one.client_name, one.client, one.resource)
-)
-ACCOUNTS: ListRules[UserAccount] = ListRules(
-    name="accounts",
-    keyed="id",
-    texts=lambda one: (one.subject, one.credential_name),
-    facts={"credential": lambda one: one.credential_name},
 )
 LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     name="live_primitives",

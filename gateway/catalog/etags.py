@@ -1,24 +1,9 @@
 """Entity tags: the version of an object that clients receive, and the versions that a change requires."""
 
 import hashlib
+from typing import Protocol
 
-from gateway.domain.audit import TrailSink
-from gateway.domain.calls.approvals import Approval
-from gateway.domain.live_sources import LiveSource
-from gateway.domain.primitives import Primitive
-from gateway.domain.sources import Source
-from gateway.domain.tenancy.accounts import UserAccount
-from gateway.domain.tenancy.grants import Consent, Grant
-from gateway.domain.tenancy.guardrails import Guardrail
-from gateway.domain.tenancy.issuers import Issuer
-from gateway.domain.tenancy.keys import Key
-from gateway.domain.tenancy.own_primitives import OwnPrimitive
-from gateway.domain.tenancy.profiles import Profile
-from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.tools import Tool
-from gateway.domain.updates.watches import Watch
-from gateway.domain.updates.webhook_endpoints import OutboundWebhook
-from gateway.domain.updates.webhooks import Webhook
 from gateway.errors import PreconditionFailed
 
 Expected = frozenset[str] | None
@@ -26,26 +11,19 @@ Expected = frozenset[str] | None
 
 ANY = "*"
 
-Versioned = (
-    Tenant
-    | Key
-    | Issuer
-    | Consent
-    | UserAccount
-    | Grant
-    | Source
-    | Primitive
-    | OwnPrimitive
-    | Profile
-    | Guardrail
-    | Webhook
-    | Watch
-    | LiveSource
-    | Approval
-    | OutboundWebhook
-    | TrailSink
-)
-"""Objects that have an entity tag."""
+
+class Versioned(Protocol):
+    """An object or record that has an entity tag."""
+
+    @property
+    def id(self) -> str:
+        """The id, which never changes."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """The number of changes so far, from 1."""
+        ...
 
 
 def tag_of(thing: Versioned | Tool) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import click
 
 from gateway.cli.client.admin_api import path_of
-from gateway.cli.client.admin_context import AdminContext, confirm, with_admin, with_tenant
+from gateway.cli.client.admin_context import AdminContext, confirm, confirm_at_terminal, with_admin, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import ListArguments, list_options
+from gateway.cli.input.list_options import ListArguments, ListOption
 from gateway.cli.input.options import yes_option
 from gateway.cli.output.tables import render_pairs, render_table
 
@@ -31,11 +31,11 @@ class Naming:
 BY_NAME, BY_ID = Naming(metavar="NAME"), Naming(metavar="ID")
 
 
-def add_list(group: click.Group, noun: str, about: str, columns: Sequence[str]) -> None:
+def add_list(group: click.Group, noun: str, about: str, columns: Sequence[str], options: ListOption) -> None:
     """Add `list`, which prints these fields of each item as a table."""
 
     @group.command("list", help=about)
-    @list_options(noun)
+    @options
     @with_tenant
     def list_items(context: AdminContext, wanted: ListArguments) -> None:
         items = list(context.admin.pages(context.tenant_path(noun), limit=wanted.limit, query=wanted.query))
@@ -59,6 +59,24 @@ def add_show(
     def show_item(context: AdminContext, name: str) -> None:
         found = context.admin.get(context.tenant_path(noun, naming.find(context, name)))
         context.show(found, lambda: describe(found) if describe else render_fields(found, *fields))
+
+
+def add_action(
+    group: click.Group, noun: str, verb: str, about: str, *, naming: Naming = BY_NAME, result: str = ""
+) -> None:
+    """Add a command for the action `verb` of one item, which prints the item.
+
+    With a result, such as `revoked`, it asks first on a terminal, and prints the result.
+    """
+
+    def act(context: AdminContext, name: str, *, yes: bool = True) -> None:
+        place = context.tenant_path(noun, naming.find(context, name), verb)
+        confirm_at_terminal(f"{verb.capitalize()} {group.name} {name}?", is_sure=yes)
+        done = context.admin.send("POST", place)
+        context.show(done, lambda: f"{result} {name}" if result else render_fields(done))
+
+    command = yes_option(with_tenant(act)) if result else with_tenant(act)
+    group.command(verb, help=about)(click.argument("name", metavar=naming.metavar)(command))
 
 
 def add_delete(

@@ -45,11 +45,11 @@ _COMMANDS = {
     ),
     "client": ("gateway.cli.commands.identity.oauth_clients:client", "Register clients of the authorization server."),
     "account": (
-        "gateway.cli.commands.identity.accounts:account",
+        "gateway.cli.commands.identity.people:account",
         "List and disconnect the accounts of users at upstreams.",
     ),
-    "consent": ("gateway.cli.commands.identity.grants:consent", "List and revoke the consents of people to clients."),
-    "grant": ("gateway.cli.commands.identity.grants:grant", "List and revoke the grants of people to clients."),
+    "consent": ("gateway.cli.commands.identity.people:consent", "List and revoke the consents of people to clients."),
+    "grant": ("gateway.cli.commands.identity.people:grant", "List and revoke the grants of people to clients."),
     "source": ("gateway.cli.commands.sources:source", "Import OpenAPI documents and read their reports."),
     "live-source": (
         "gateway.cli.commands.live_sources:live_source",

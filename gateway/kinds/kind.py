@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 from gateway.domain.identifiers import mint
 from gateway.domain.members.formats import NAME
 from gateway.domain.members.markers import Shape
+from gateway.domain.members.values import MAX_URL_LENGTH
 from gateway.domain.tenancy.keys import Scope
 from gateway.kinds.members import STATUS, settable
 
@@ -35,6 +36,7 @@ class Configured(Protocol):
 
 
 T = TypeVar("T", bound=Configured)
+L = TypeVar("L")
 TIMES = frozenset({"created_at", "updated_at"})
 """The times that the gateway sets; some objects have no time of the last change."""
 SHOWN_ONLY = TIMES | {STATUS, "version"}
@@ -50,12 +52,16 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListFilter(Generic[T]):
+class ListFilter(Generic[L]):
     """A filter of a list: its values, and the value of an object that must equal it."""
 
     type: type[bool] | type[StrEnum] | type[str]
     about: str
-    value: Callable[[T], object]
+    value: Callable[[L], object]
+    most: int = MAX_URL_LENGTH
+    """The characters that a text may have."""
+    form: str = ""
+    """The pattern of a text."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,16 +1,15 @@
-"""Request models of the clients of issuers, and of the people who sign in through them."""
+"""Request models of the clients of issuers."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gateway.admin.requests.lists import ByNameOrTime
 from gateway.admin.requests.models import SecretText, Url
 from gateway.domain.members.formats import HOST, NAME, PRINTABLE, SCOPE
 from gateway.domain.tenancy.issuers import MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
 from gateway.web.kinds.annotations import Fields
 from gateway.web.kinds.references import SecretReferenceSent
-from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery
+from gateway.web.models import GIVEN, Absent, BodyModel
 
 ClientSecret = Annotated[
     SecretText | Absent,
@@ -98,11 +97,3 @@ IntrospectionOf = Annotated[
 
 CLIENTS: Fields = {"sign_in": (SignInOf, None), "introspection": (IntrospectionOf, None)}
 """The fields of the gateway's own clients in requests about issuers."""
-
-
-class PersonListQuery(ListQuery):
-    """Search, filters and order of people; without `sort` they are ordered by id."""
-
-    denied: Annotated[bool | Absent, Field(description="Only people who are denied (true) or allowed (false).")] = None
-    issuer: Annotated[str | Absent, Field(pattern=NAME, description="Only people of the issuer of this name.")] = None
-    sort: ByNameOrTime = None

@@ -1,16 +1,13 @@
-"""Response models of the clients of issuers, and of the people who sign in with their tokens."""
+"""Response models of the clients of issuers."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from gateway.admin.fields import Id
-from gateway.domain.tenancy.keys import Key
 from gateway.web.kinds.annotations import Fields
 from gateway.web.kinds.references import SecretReferenceShown
-from gateway.web.models import CopiedModel, Page, ResponseModel
+from gateway.web.models import CopiedModel
 
 ClientSecretReferenceShown = Annotated[
     SecretReferenceShown | None,
@@ -71,42 +68,3 @@ CLIENTS: Fields = {
     ),
 }
 """The fields of the gateway's own clients in responses about issuers."""
-
-
-class PersonShown(ResponseModel):
-    """A person who signed in with an access token, or was denied before."""
-
-    id: Id
-    name: Annotated[str, Field(description="The person's subject at the issuer.")]
-    subject: Annotated[str, Field(description="The person's subject in the tenant: the issuer's name and `name`.")]
-    issuer: Annotated[str, Field(description="The id of the issuer.")]
-    created_at: Annotated[datetime, Field(description="The time of the first sign-in, or of a denial before it.")]
-    active_until: Annotated[
-        datetime | None, Field(description="The time until which tasks of the person continue without a token.")
-    ]
-    denied_at: Annotated[
-        datetime | None, Field(description="The time at which access was denied; null if access is allowed.")
-    ]
-    keys_made: Annotated[
-        Sequence[Id],
-        Field(description="Valid keys of other subjects that the person made; a denial does not end them."),
-    ]
-
-    @classmethod
-    def of(cls, person: Key, keys: Sequence[Key]) -> Self:
-        """Build the response from a person and the keys that people made."""
-        name = f"user:{person.subject}"
-        return cls(
-            id=person.id,
-            name=person.name,
-            subject=person.subject,
-            issuer=person.issuer or "",
-            created_at=person.created_at,
-            active_until=person.expires_at,
-            denied_at=person.revoked_at,
-            keys_made=[key.id for key in keys if name in key.makers and key.subject != person.subject],
-        )
-
-
-class PersonPage(Page[PersonShown]):
-    """One page of a tenant's people."""

@@ -31,8 +31,6 @@ from gateway.admin.routes import (
 )
 from gateway.admin.routes.identity import (
     access_rules,
-    accounts,
-    grants,
     issuers,
     keys,
     people,
@@ -51,8 +49,6 @@ ENDPOINTS: Sequence[Route] = (
     *issuers.ENDPOINTS,
     *people.ENDPOINTS,
     *access_rules.ENDPOINTS,
-    *grants.ENDPOINTS,
-    *accounts.ENDPOINTS,
     *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
     *versions.ENDPOINTS,

@@ -1,6 +1,6 @@
 """People who sign in through an issuer of the tenant: read, denied, and readmitted."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
@@ -10,6 +10,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.issuers import MAX_SUBJECT_LENGTH, is_subject, new_person, person_id
 from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.sign_ins import Person
 from gateway.errors import InvalidBody, LimitExceeded, NotFound
 from gateway.store.engine import Db, Store
 from gateway.store.identity import issuers, keys, people
@@ -39,33 +40,29 @@ async def store_person(store: Store, person: Key) -> Key:
         return await people.enter(person.tenant, db, person)
 
 
-async def get_person(tenant: TenantId, catalog: CatalogContext, person: str) -> Key:
+async def get_person(tenant: TenantId, catalog: CatalogContext, person: str) -> Person:
     """Return the person with this id or subject.
 
     Raises:
         NotFound: the tenant has no such person.
     """
     async with catalog.store.transaction(tenant) as db:
-        return await _get(tenant, db, person)
+        [found] = await _with_keys(tenant, db, [await _get(tenant, db, person)])
+    return found
 
 
 async def page_people(
     tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
-) -> Sequence[Key]:
+) -> Sequence[Person]:
     """One page of the tenant's people, by default sorted by id."""
     async with catalog.store.transaction(tenant) as db:
-        return await people.page(tenant, db, after=after, limit=limit, order=order)
-
-
-async def keys_made(tenant: TenantId, catalog: CatalogContext, subjects: Collection[str]) -> Sequence[Key]:
-    """The valid keys of the tenant that these people made, themselves or with keys that they made."""
-    async with catalog.store.transaction(tenant) as db:
-        return await keys.made_by(tenant, db, [f"user:{subject}" for subject in subjects])
+        found = await people.page(tenant, db, after=after, limit=limit, order=order)
+        return await _with_keys(tenant, db, found)
 
 
 async def deny_person(
     tenant: TenantId, catalog: CatalogContext, person: str, *, by: Author, expected: Expected = None
-) -> Key:
+) -> Person:
     """Deny a person by id or subject: every token of the person and every key of the same subject is refused.
 
     A subject of an issuer that has not signed in is stored as a denied person.
@@ -81,7 +78,7 @@ async def deny_person(
 
 async def allow_person(
     tenant: TenantId, catalog: CatalogContext, person: str, *, by: Author, expected: Expected = None
-) -> Key:
+) -> Person:
     """Admit a denied person again, and the keys of the same subject.
 
     Raises:
@@ -93,7 +90,7 @@ async def allow_person(
 
 async def _set(
     tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, by: Author, expected: Expected
-) -> Key:
+) -> Person:
     is_denial = entry.action == "person.deny"
     async with change(tenant, catalog, entry, by=by) as db:
         current = await (_get_or_enter(tenant, db, entry.target) if is_denial else _get(tenant, db, entry.target))
@@ -103,9 +100,16 @@ async def _set(
         saved = await people.set_denied(tenant, db, current.id, at=at)
         entry.before, entry.after = current, saved
         affected = await people.ids_of_subject(tenant, db, current.subject)
+        [shown] = await _with_keys(tenant, db, [saved])
     for key in affected:
         await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=is_denial))
-    return saved
+    return shown
+
+
+async def _with_keys(tenant: TenantId, db: Db, found: Sequence[Key]) -> Sequence[Person]:
+    """People with the valid keys that they made, themselves or with keys that they made."""
+    made = await keys.made_by(tenant, db, [f"user:{one.subject}" for one in found])
+    return [Person.of(one, made) for one in found]
 
 
 async def _get(tenant: TenantId, db: Db, person: str) -> Key:

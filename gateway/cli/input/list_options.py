@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from gateway.cli.input.options import limit_option
-from gateway.domain.tenancy.accounts import AccountState
-from gateway.domain.tenancy.grants import GrantState
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.kinds.kind import Kind, ListFilter
+from gateway.kinds.record import AnyRecord
 
 _Command = Callable[..., None]
-_Option = Callable[[_Command], _Command]
+ListOption = Callable[[_Command], _Command]
+"""Adds options to a command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,54 +26,33 @@ class ListArguments:
     limit: int | None
 
 
-def _choice(name: str, values: Sequence[str], about: str) -> _Option:
+def _choice(name: str, values: Sequence[str], about: str) -> ListOption:
     return click.option(f"--{name}", type=click.Choice([str(value) for value in values]), help=about)
 
 
-_PERSON_FILTERS = (
-    click.option("--subject", help="Only those of the person with this subject, such as corp:ada."),
-    click.option("--client", help="Only those for the client with this id."),
-)
-_FILTERS: Mapping[str, Sequence[_Option]] = {
+_FILTERS: Mapping[str, Sequence[ListOption]] = {
     "keys": (
         _choice("scope", list(Scope), "Only keys with this scope."),
         _choice("state", list(KeyState), "Only keys in this state."),
         click.option("--profile", help="Only keys that are bound to this profile."),
     ),
-    "people": (
-        click.option("--denied/--not-denied", default=None, help="Only people who are denied or allowed."),
-        click.option("--issuer", help="Only people of the issuer of this name."),
-    ),
-    "consents": _PERSON_FILTERS,
-    "grants": (*_PERSON_FILTERS, _choice("state", list(GrantState), "Only grants in this state.")),
-    "accounts": (
-        click.option("--subject", help="Only those of users with this subject, such as corp:ada."),
-        click.option("--credential", help="Only those for the credential of this name."),
-        _choice("state", list(AccountState), "Only accounts in this state."),
-    ),
-}
-_SORTS: Mapping[str, Sequence[str]] = {
-    "accounts": ("created_at",),
-    "consents": ("created_at",),
-    "grants": ("created_at",),
 }
 _DEFAULT_SORTS = ("name", "created_at")
 
 
-def list_options(noun: str) -> _Option:
+def list_options(noun: str) -> ListOption:
     """Add the options of the `list` command of a noun; the command receives them as `wanted`."""
-    return _list_options(_SORTS.get(noun, _DEFAULT_SORTS), _FILTERS[noun])
+    return _list_options(_DEFAULT_SORTS, _FILTERS[noun])
 
 
-def list_options_of(kind: Kind[Any]) -> _Option:
+def list_options_of(kind: Kind[Any] | AnyRecord) -> ListOption:
     """Add the options of the `list` command of a kind; the command receives them as `wanted`."""
-    filters = {
-        name: each for name, each in kind.filters.items() if not (kind.is_found_by_key and name == kind.query_key)
-    }
+    found_by = kind.query_key if isinstance(kind, Kind) and kind.is_found_by_key else None
+    filters = {name: each for name, each in kind.filters.items() if name != found_by}
     return _list_options(kind.sorts, [_filter(name, each) for name, each in filters.items()])
 
 
-def _filter(name: str, each: ListFilter[Any]) -> _Option:
+def _filter(name: str, each: ListFilter[Any]) -> ListOption:
     if each.type is bool:
         flags = "--enabled/--disabled" if name == "enabled" else f"--{name}/--not-{name}"
         return click.option(flags, name, default=None, help=each.about)
@@ -81,7 +60,7 @@ def _filter(name: str, each: ListFilter[Any]) -> _Option:
     return click.option(f"--{name}", type=click.Choice(choices) if choices else None, help=each.about)
 
 
-def _list_options(names: Sequence[str], filters: Sequence[_Option]) -> _Option:
+def _list_options(names: Sequence[str], filters: Sequence[ListOption]) -> ListOption:
     sorts = [*names, *(f"-{name}" for name in names)]
 
     def decorate(body: _Command) -> _Command:
@@ -90,7 +69,7 @@ def _list_options(names: Sequence[str], filters: Sequence[_Option]) -> _Option:
             body(wanted=ListArguments(query=query, limit=limit))
 
         command: _Command = update_wrapper(run, body)
-        options: Sequence[_Option] = (
+        options: Sequence[ListOption] = (
             limit_option,
             click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=_sort_help(names)),
             *reversed(filters),

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
 from gateway.domain.identifiers import AccountId, CredentialId, KeyId, TenantId
+from gateway.domain.members.markers import About, Shape, ShownAs
 
 
 class AccountState(StrEnum):
@@ -16,20 +18,30 @@ class AccountState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserAccount:
-    """One user's account at the upstream of one credential, without its tokens."""
+    """An account that a user has connected, without its tokens."""
 
-    id: AccountId
-    owner: KeyId
-    """The id of the row of the person or key; unlike a subject, an id is never reused."""
-    subject: str
+    stem: ClassVar[str] = "Account"
+    id: Annotated[AccountId, About("The id; it never changes."), Shape.LISTED]
+    owner: Annotated[KeyId, About("The id of the person or key that owns the account.")]
+    """Unlike a subject, an id is never reused."""
+    subject: Annotated[str, About("The subject of the person in the tenant."), Shape.LISTED]
     credential: CredentialId
-    credential_name: str
+    credential_name: Annotated[
+        str,
+        ShownAs("credential"),
+        About("The name of the credential for which the account was connected."),
+        Shape.LISTED,
+    ]
     terms: str
     """Digest of the credential's terms under which the user connected it (`terms_digest`)."""
-    scopes: tuple[str, ...]
-    state: AccountState
-    created_at: datetime
-    refreshed_at: datetime
+    scopes: Annotated[tuple[str, ...], About("The scopes that the upstream granted."), Shape.LISTED]
+    state: Annotated[
+        AccountState,
+        About("`connected`, or `refused`: the user has to connect the account again."),
+        Shape.LISTED,
+    ]
+    created_at: Annotated[datetime, About("The time of creation."), Shape.LISTED]
+    refreshed_at: Annotated[datetime, About("The last time at which tokens of the account were issued."), Shape.LISTED]
     version: int
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from gateway.domain.identifiers import ConsentId, KeyId, SignInId
 from gateway.domain.members.formats import PRINTABLE
-from gateway.domain.members.markers import About, Check, Form, Length, Option, Setter, Shape
+from gateway.domain.members.markers import About, Check, Form, Length, Option, Setter, Shape, ShownAs
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, MAX_URI_LENGTH, check_own
 
@@ -86,54 +86,63 @@ class OAuthClient:
         return self.secret is not None
 
 
+_Subject = Annotated[str, About("The subject of the person in the tenant."), Shape.LISTED]
+_Client = Annotated[str, ShownAs("client_id"), About("The id of the client.")]
+_ClientName = Annotated[str, About("The client's name at the time of the person's decision."), Shape.LISTED]
+_Resource = Annotated[str, About("The MCP URL for which the tokens are valid.")]
+_Scopes = Annotated[tuple[str, ...], About("The scopes of the tokens.")]
+_CreatedAt = Annotated[datetime, About("The time of creation.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """A person's permission for a client to receive tokens for a resource at one redirect host."""
+    """A person's permission for a client to receive tokens for a resource."""
 
-    id: ConsentId
+    id: Annotated[ConsentId, About("The id; it never changes."), Shape.LISTED]
     person: KeyId
-    subject: str
-    client: str
-    client_name: str
-    redirect_host: str
-    resource: str
-    scopes: tuple[str, ...]
-    created_at: datetime
+    subject: _Subject
+    client: Annotated[_Client, Shape.LISTED]
+    client_name: _ClientName
+    redirect_host: Annotated[
+        str,
+        About("The host, the local machine or the URI scheme that receives authorization codes."),
+        Shape.LISTED,
+    ]
+    resource: Annotated[_Resource, Shape.LISTED]
+    scopes: _Scopes
+    created_at: Annotated[_CreatedAt, Shape.LISTED]
     version: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """One authorization of a client by a person: its code, its refresh tokens, and the access tokens issued under it.
+    """A grant: one authorization of a client by a person, with the tokens that were issued under it."""
 
-    `id` is also the credential id of its access tokens. So their callers, streams and tasks end in the same way as
-    those of a key.
-    """
-
-    id: KeyId
+    id: Annotated[KeyId, About("The id; it never changes."), Shape.LISTED]
+    """Also the credential id of its access tokens, so that their callers, streams and tasks end as those of a key."""
     person: KeyId
-    subject: str
+    subject: _Subject
     sign_in: SignInId
-    client: str
-    client_name: str
-    redirect_uri: str
-    resource: str
-    profile: str
-    scopes: tuple[str, ...]
-    created_at: datetime
-    used_at: datetime | None = None
-    """Time of the last token that was issued under the grant."""
-    idle_ends_at: datetime
-    """Expiry of the grant if no further token is issued."""
-    ends_at: datetime
-    revoked_at: datetime | None = None
-    revoked_for: str | None = None
-    thumbprint: str | None = None
-    """Thumbprint of the client's key to which the refresh tokens are bound; None if they are bound to none."""
+    client: _Client
+    client_name: _ClientName
+    redirect_uri: Annotated[str, About("The redirect URI that received the authorization code.")]
+    resource: _Resource
+    profile: Annotated[str, About("The profile of the resource."), Shape.LISTED]
+    scopes: _Scopes
+    created_at: _CreatedAt
+    used_at: Annotated[datetime | None, About("The last time at which a token was issued."), Shape.LISTED] = None
+    idle_ends_at: Annotated[datetime, About("The time at which the grant ends if it is not used before.")]
+    ends_at: Annotated[datetime, About("The time at which the grant ends even if it is used."), Shape.LISTED]
+    revoked_at: Annotated[datetime | None, About("The time of revocation; null if it is not revoked.")] = None
+    revoked_for: Annotated[str | None, About("The reason for the revocation, or its author.")] = None
+    thumbprint: Annotated[
+        str | None,
+        About("The thumbprint of the client's key to which refresh tokens are bound (DPoP); null if none."),
+    ] = None
     version: int = 1
 
     @property
-    def state(self) -> GrantState:
+    def state(self) -> Annotated[GrantState, About("`active`, `ended` or `revoked`."), Shape.LISTED]:
         """The current state of the grant."""
         if self.revoked_at is not None:
             return GrantState.REVOKED

@@ -11,6 +11,7 @@ from gateway.domain.members.values import MAX_URL_LENGTH, check_printable
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import SHOWN_ONLY, Kind, ListFilter, T
 from gateway.kinds.members import STATUS, Member, cached, keeps, members_of, settable, shown, status_of, visible
+from gateway.kinds.record import AnyRecord
 from gateway.web.kinds.annotations import (
     Fields,
     changed_fields,
@@ -150,7 +151,7 @@ def models_of(kind: Kind[T]) -> KindModels[T]:
         shown=response,
         minted=_minted(kind, response),
         page=_page(kind, response),
-        query=_query(kind),
+        query=query_model(kind),
     )
 
 
@@ -215,7 +216,8 @@ def _page(kind: Kind[T], response: type[ResponseModel]) -> type[Page[Any]]:
     return page_model(f"{kind.stem}Page", response, f"One page of a tenant's {kind.plural_words}.")
 
 
-def _query(kind: Kind[T]) -> type[PageQuery]:
+def query_model(kind: Kind[Any] | AnyRecord) -> type[PageQuery]:
+    """The query of a list: search, filters and order."""
     sorts = [each for name in kind.sorts for each in (name, f"-{name}")]
     literal: Any = Literal
     sort = Annotated[literal[*sorts] | Absent, Field(description=_SORT, examples=[sorts[-1]])]
@@ -227,5 +229,8 @@ def _query(kind: Kind[T]) -> type[PageQuery]:
 
 
 def _filter(each: ListFilter[Any]) -> Any:
-    bounds: dict[str, Any] = {"min_length": 1, "max_length": MAX_URL_LENGTH} if each.type is str else {}
-    return Annotated[each.type | Absent, Field(description=each.about, **bounds)]
+    if each.type is not str:
+        return Annotated[each.type | Absent, Field(description=each.about)]
+    bounds = Field(min_length=1, max_length=each.most, pattern=each.form or None)
+    text = Annotated[str, bounds, AfterValidator(check_printable)]
+    return Annotated[text | Absent, Field(description=each.about)]

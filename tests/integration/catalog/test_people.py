@@ -106,13 +106,13 @@ async def test_a_person_is_denied_by_subject_before_the_first_sign_in(
     again = await people.deny_person(tenant, changes.catalog, "corp:bob", by=BY)
     signed_in = await people.store_person(store, _person(changes, issuer, "bob"))
 
-    assert (denied.id, again.revoked_at) == (person_id(tenant, issuer.id, "bob"), denied.revoked_at)
-    assert signed_in.revoked_at == denied.revoked_at is not None
+    assert (denied.id, again.denied_at) == (person_id(tenant, issuer.id, "bob"), denied.denied_at)
+    assert signed_in.revoked_at == denied.denied_at is not None
     with pytest.raises(LimitExceeded):
         await people.deny_person(tenant, changes.catalog, "corp:cid", by=BY)
     with pytest.raises(NotFound):
         await people.allow_person(tenant, changes.catalog, "corp:cid", by=BY)
-    assert (await people.allow_person(tenant, changes.catalog, "corp:bob", by=BY)).revoked_at is None
+    assert (await people.allow_person(tenant, changes.catalog, "corp:bob", by=BY)).denied_at is None
 
 
 async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer) -> None:

@@ -15,12 +15,10 @@ from gateway.cli.commands.approvals import approval
 from gateway.cli.commands.audit import audit
 from gateway.cli.commands.credentials import credential
 from gateway.cli.commands.identity.access import access
-from gateway.cli.commands.identity.accounts import account
-from gateway.cli.commands.identity.grants import consent, grant
 from gateway.cli.commands.identity.issuers import issuer
 from gateway.cli.commands.identity.keys import key
 from gateway.cli.commands.identity.oauth_clients import client
-from gateway.cli.commands.identity.people import person
+from gateway.cli.commands.identity.people import account, consent, grant, person
 from gateway.cli.commands.live_sources import live_source
 from gateway.cli.commands.policies import policy
 from gateway.cli.commands.prompts import prompt

@@ -10,6 +10,7 @@ from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, confirm_at_terminal, with_tenant
 from gateway.cli.client.key_names import find_key_id
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
+from gateway.cli.input.list_options import list_options
 from gateway.cli.input.options import DURATION, yes_option
 from gateway.cli.item_commands import Naming, add_delete, add_list, add_show, render_fields
 from gateway.cli.output.tables import render_table
@@ -162,6 +163,7 @@ add_list(
     _NOUN,
     "List a tenant's keys, without their secrets.",
     ("id", "name", "scopes", "state", "made_by", "expires_at", "old_secret_until", "last_used_at"),
+    list_options(_NOUN),
 )
 add_show(key, _NOUN, "Show a key, without its secret.", fields=_FIELDS, naming=_BY_KEY)
 add_delete(key, _NOUN, "Revoke a key and delete it.", naming=_BY_KEY)

@@ -1,40 +1,42 @@
-"""`gateway person`: people who signed in with an access token."""
+"""`gateway person`, `consent`, `grant` and `account`: people who signed in, and what they permitted and connected."""
 
-import click
+from gateway.cli.item_commands import BY_ID, Naming, add_action, add_delete
+from gateway.cli.kinds.records import record_group
+from gateway.kinds.people import ACCOUNT, CONSENT, GRANT, PERSON
 
-from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.item_commands import Naming, add_list, add_show, render_fields
+_BY_PERSON = Naming(metavar="PERSON")
+_DENY = """Refuse a person from now on, with every token and every key of the same subject.
 
-_NOUN = "people"
+PERSON is an id, or a subject such as corp:ada, also of a person who has not signed in. Keys of other subjects that
+the person made stay valid, and are named; `gateway key revoke` ends one.
+"""
+_REVOKE = (
+    "Refuse the tokens of a grant everywhere within five seconds; the consent stays. On a terminal, it asks first."
+)
 
+person = record_group(
+    PERSON, "List, show, deny and allow people who signed in with an access token.", naming=_BY_PERSON
+)
+add_action(person, PERSON.plural, "deny", _DENY, naming=_BY_PERSON)
+add_action(person, PERSON.plural, "allow", "Admit a denied person again, by id or by subject.", naming=_BY_PERSON)
 
-@click.group("person", cls=Commands)
-def person() -> None:
-    """List, show, deny and allow people who signed in with an access token."""
+consent = record_group(CONSENT, "List, show and revoke the consents of people to clients.")
+add_delete(
+    consent,
+    CONSENT.plural,
+    "Delete a consent, and revoke the grants of its client; the person is asked again.",
+    naming=BY_ID,
+    verb="revoke",
+)
 
+grant = record_group(GRANT, "List, show and revoke the grants of people to clients.")
+add_action(grant, GRANT.plural, "revoke", _REVOKE, naming=BY_ID, result="revoked")
 
-@person.command("deny")
-@click.argument("person_id", metavar="PERSON")
-@with_tenant
-def deny_person(context: AdminContext, person_id: str) -> None:
-    """Refuse a person from now on, with every token and every key of the same subject.
-
-    PERSON is an id, or a subject such as corp:ada, also of a person who has not signed in. Keys of other subjects that
-    the person made stay valid, and are named; `gateway key revoke` ends one.
-    """
-    changed = context.admin.send("POST", context.tenant_path(_NOUN, person_id, "deny"))
-    context.show(changed, lambda: render_fields(changed))
-
-
-@person.command("allow")
-@click.argument("person_id", metavar="PERSON")
-@with_tenant
-def allow_person(context: AdminContext, person_id: str) -> None:
-    """Admit a denied person again, by id or by subject."""
-    changed = context.admin.send("POST", context.tenant_path(_NOUN, person_id, "allow"))
-    context.show(changed, lambda: render_fields(changed))
-
-
-add_list(person, _NOUN, "List the people of a tenant.", ("subject", "id", "created_at", "active_until", "denied_at"))
-add_show(person, _NOUN, "Show a person, by id or by subject.", naming=Naming(metavar="PERSON"))
+account = record_group(ACCOUNT, "List, show and disconnect the accounts of users at upstreams.")
+add_delete(
+    account,
+    ACCOUNT.plural,
+    "Delete an account and its tokens, and revoke them at the upstream if it can; the user can connect again.",
+    naming=BY_ID,
+    verb="disconnect",
+)
