@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.audit import TrailSink
 from gateway.domain.identifiers import TenantId
+from gateway.domain.updates.audit_sinks import TrailSink
 from gateway.store import jobs
 from gateway.store.audit import places, sinks
 from gateway.store.audit.hash_chain import Link

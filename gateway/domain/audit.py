@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
-from gateway.domain.identifiers import AuditId, AuditSinkId, TenantId
-from gateway.domain.members.markers import About, Bounds, Length, Option, Setter, Shape
-from gateway.domain.members.values import CredentialName
+from gateway.domain.identifiers import AuditId, TenantId
+from gateway.domain.members.markers import About, Bounds, Option, Shape, ShownAs
 from gateway.domain.tenancy.policy import Levels
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.errors import DecidingRule
@@ -110,17 +109,20 @@ def refused(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One row of the audit trail as it is read."""
+    """One entry of the audit trail."""
 
-    id: AuditId
-    at: datetime
-    kind: AuditKind
-    principal: str
-    action: str
-    target: str
-    outcome: str
-    correlation_id: str
-    detail: dict[str, object] = field(default_factory=dict[str, object])
+    stem: ClassVar[str] = "Entry"
+    id: Annotated[AuditId, About("The id; it never changes.")]
+    at: Annotated[datetime, About("The time of the entry.")]
+    kind: Annotated[AuditKind, About("The kind: a change, a call, or the intent to call.")]
+    principal: Annotated[str, About("The principal, such as `key:key_…` or `operator`.")]
+    action: Annotated[str, About("The action, such as `call` or `key.create`.")]
+    target: Annotated[str, About("The name or id of the target.")]
+    outcome: Annotated[str, About("`ok`, or the code of the error.")]
+    correlation_id: Annotated[str, About("The correlation id, which the log and the audit trail also contain.")]
+    detail: Annotated[Mapping[str, object], About("The details of the change or call.")] = field(
+        default_factory=dict[str, object]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,34 +171,54 @@ class ChainFaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainFault:
-    """A fault at one position of a chain.
+    """A fault in a hash chain of the audit trail."""
 
-    `number` is the number of an entry: the changed entry, the first missing one, the last expected one, or the entry
-    that records a break.
-    """
+    kind: Annotated[ChainFaultKind, About("The kind of the fault.")]
+    number: Annotated[
+        int,
+        About(
+            "The number of the changed entry, of the first missing entry, of the expected last entry, or of the record "
+            "of a break."
+        ),
+    ]
+    entry: Annotated[
+        AuditId | None,
+        About("The id of the entry that shows the fault; null if the end of the chain is missing."),
+    ] = None
 
-    kind: ChainFaultKind
-    number: int
-    entry: AuditId | None = None
+
+_NoFault = Annotated[bool, ShownAs("ok"), About("True if the chain has no fault.")]
+_Head = Annotated[
+    str, ShownAs("head"), About("The MAC of the last entry, in hexadecimal; it covers all previous entries.")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The entries of one writer in a tenant's audit trail, verified; `head` is the MAC of the last entry."""
+    """The hash chain of one writer of the audit trail."""
 
-    writer: str
-    entries: int
-    first: int
-    last: int
+    writer: Annotated[
+        str,
+        About(
+            "The writer: `catalog` for changes; for calls, one connection of a replica. A name with the prefix "
+            "`heads:` is a chain of signatures over the ends of the other chains."
+        ),
+    ]
+    entries: Annotated[int, About("The number of entries of this writer.")]
+    first: Annotated[int, About("The number of the writer's first entry.")]
+    last: Annotated[int, About("The number of the writer's last entry.")]
     head: bytes
-    faults: int = 0
-    fault: ChainFault | None = None
-    """The first fault found."""
-    cut: int = 0
-    """The number of the last entry that retention removed; the chain begins after it."""
+    faults: Annotated[int, About("The number of faults.")] = 0
+    fault: Annotated[ChainFault | None, About("The first fault; null without faults.")] = None
+    cut: Annotated[int, About("The number of the last entry that retention removed; 0 if none.")] = 0
 
     @property
-    def is_whole(self) -> bool:
+    def head_text(self) -> _Head:
+        """The MAC of the last entry in hexadecimal digits."""
+        return self.head.hex()
+
+    @property
+    def is_whole(self) -> _NoFault:
         """True if verification found no fault in the chain."""
         return self.fault is None
 
@@ -231,14 +253,21 @@ class AnchorState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """The verified anchor of an audit trail; `number` is the number of the signature that the anchor names."""
+    """The anchor: the beginning of the audit trail and its newest signature."""
 
-    state: AnchorState
-    number: int = 0
-    at: datetime | None = None
+    state: Annotated[
+        AnchorState,
+        About(
+            "`created`: created with the tenant. `adopted`: created with the first signature of a tenant that is older "
+            "than anchors; its earlier entries are trusted. `pending`: not created yet. `missing`, `changed` and "
+            "`broken` are faults."
+        ),
+    ]
+    number: Annotated[int, About("The number of the newest signature in the anchor.")] = 0
+    at: Annotated[datetime | None, About("The time at which the anchor was created; null if unreadable.")] = None
 
     @property
-    def is_whole(self) -> bool:
+    def is_whole(self) -> Annotated[bool, ShownAs("ok"), About("True if the anchor has no fault.")]:
         """True if the anchor is intact, or the trail has none yet."""
         return self.state in {AnchorState.CREATED, AnchorState.ADOPTED, AnchorState.PENDING}
 
@@ -260,97 +289,59 @@ class HeadsState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadsCompared:
-    """The comparison with one store; `number` is the newest compared signature, or the first different one."""
+    """The comparison of the audit trail with one store of chain heads outside the database."""
 
-    store: str
-    state: HeadsState
-    number: int = 0
-    compared: int = 0
-    refused: int = 0
+    store: Annotated[str, About("The store: `redis`, or the configured file or URL.")]
+    state: Annotated[
+        HeadsState,
+        About(
+            "`matched`: no difference. `missing` and `changed`: faults: the database lacks heads of the store, or has "
+            "different ones. `empty`, `unreachable`, and `refused` (no configured secret key decrypts the heads): "
+            "nothing was compared."
+        ),
+    ]
+    number: Annotated[int, About("The number of the newest compared signature, or of the first that differs.")] = 0
+    compared: Annotated[int, About("The number of heads of this tenant in the store.")] = 0
+    refused: Annotated[int, About("The number of further heads that no configured secret key decrypts.")] = 0
 
     @property
-    def is_contradicted(self) -> bool:
-        """True if a head in the store differs from the database, or is missing there."""
-        return self.state in {HeadsState.MISSING, HeadsState.CHANGED}
+    def is_consistent(
+        self,
+    ) -> Annotated[bool, ShownAs("ok"), About("True if the database has all heads of the store.")]:
+        """False if a head in the store differs from the database, or is missing there."""
+        return self.state not in {HeadsState.MISSING, HeadsState.CHANGED}
+
+
+_Whole = Annotated[bool, ShownAs("ok"), About("True if the chains, the anchor and the stores show no fault.")]
+_Removed = Annotated[int, About("The number of entries that retention removed, according to signed records.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTrail:
-    """A tenant's audit trail after verification."""
+    """The result of verifying the tenant's audit trail."""
 
-    chains: Sequence[Chain]
-    anchor: Anchor
-    stores: Sequence[HeadsCompared] = ()
+    stem: ClassVar[str] = "Trail"
+    chains: Annotated[Sequence[Chain], ShownAs("writers"), About("One chain for each writer of the trail.")]
+    anchor: Annotated[Anchor, About("The anchor of the trail.")]
+    stores: Annotated[
+        Sequence[HeadsCompared], About("One comparison for each store of heads outside the database.")
+    ] = ()
 
     @property
-    def is_whole(self) -> bool:
+    def is_whole(self) -> _Whole:
         """True if the chains and the anchor are whole, and no reached store contradicts the database."""
         chains_hold = all(chain.is_whole for chain in self.chains)
-        return chains_hold and self.anchor.is_whole and not any(store.is_contradicted for store in self.stores)
+        return chains_hold and self.anchor.is_whole and all(store.is_consistent for store in self.stores)
 
+    @property
+    def entries(self) -> Annotated[int, About("The number of entries in the trail.")]:
+        """The number of entries in all chains of entries."""
+        return sum(chain.entries for chain in self.chains if not chain.is_of_signatures)
 
-class SinkKind(StrEnum):
-    """Kind of a sink."""
-
-    HTTPS = "https"
-    """Signed POST requests with lines of JSON."""
-    SYSLOG = "syslog"
-    """RFC 5424 messages over TCP or TLS."""
-    FILE = "file"
-    """A file in the folder that the operator set; only the operator declares it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SinkStatus:
-    """The progress of a sink."""
-
-    delivered: Annotated[int, About("The number of delivered entries."), Shape.LISTED] = 0
-    delivered_at: Annotated[datetime | None, About("The time of the last delivery; null: none yet."), Shape.LISTED] = (
-        None
-    )
-    failures: Annotated[int, About("The number of consecutive failures."), Shape.LISTED, Shape.RESET] = 0
-    fault: Annotated[
-        str | None, About("The reason of the last failure; null if it succeeded."), Shape.LISTED, Shape.RESET
-    ] = None
-    waiting_since: Annotated[
-        datetime | None, About("The time of the oldest entry that was not delivered; null if all were.")
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrailSink:
-    """An external system that receives every entry of the tenant's audit trail at least once."""
-
-    id: AuditSinkId
-    name: str
-    kind: Annotated[
-        SinkKind,
-        About("The protocol: `https`, `syslog`, or `file`, which is for the operator only."),
-        Setter.CREATION,
-        Option(is_argument=True),
-        Shape.LISTED,
-    ]
-    target: Annotated[
-        str,
-        Length(least=1, most=2048),
-        About(
-            "An https URL; `tcp://host:port` or `tls://host:port` for syslog, which the egress list must name; or the"
-            " name of a file in the operator's folder."
-        ),
-        Option(is_argument=True),
-        Shape.LISTED,
-    ]
-    credential: Annotated[
-        CredentialName | None, About("The name of a stored credential to send, for `https` only; null sends none.")
-    ] = None
-    enabled: Annotated[bool, About("False pauses delivery."), Shape.LISTED] = True
-    whole: Annotated[
-        Omitted[bool], About("True delivers the whole trail; false the entries from now on."), Setter.ONCE
-    ] = False
-    version: int = 1
-    created_at: datetime
-    updated_at: datetime
-    status: Omitted[SinkStatus] = SinkStatus()
+    @property
+    def removed(self) -> _Removed:
+        """The number of entries that were removed from all chains."""
+        return sum(chain.cut for chain in self.chains)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from gateway.domain.members.markers import About
 
 
 class Verdict(StrEnum):
@@ -15,12 +18,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one check. `mend` (its name in the admin API) is the remedy; empty if no action is needed."""
+    """The result of one check."""
 
-    check: str
-    status: Verdict
-    detail: str
-    mend: str = ""
+    check: Annotated[str, About("The stable name of the check.")]
+    status: Annotated[Verdict, About("The severity of the finding.")]
+    detail: Annotated[str, About("The details of the finding.")]
+    mend: Annotated[str, About("The remedy; empty if no action is needed.")] = ""
 
 
 def fine(check: str, detail: str) -> Finding:

@@ -21,12 +21,12 @@ import structlog
 from gateway.catalog import audit_sinks
 from gateway.catalog.audit_sinks import SinkDelivery
 from gateway.catalog.transaction import CatalogContext
-from gateway.domain.audit import SinkKind
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.fairness.thread_kinds import AUDIT_FILES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import AuditSinkId
+from gateway.domain.updates.audit_sinks import SinkKind
 from gateway.errors import CredentialMissing, EgressDenied, GatewayError, LimitExceeded, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
 from gateway.jobs.limits import TIME_SLICE_S

@@ -1,7 +1,7 @@
 """The kinds that deliver what happens to a tenant's other systems."""
 
-from gateway.domain.audit import TrailSink
 from gateway.domain.members.formats import LABEL
+from gateway.domain.updates.audit_sinks import TrailSink
 from gateway.domain.updates.webhook_endpoints import OutboundWebhook
 from gateway.domain.updates.webhooks import Webhook
 from gateway.kinds.kind import Kind, Limit, ListFilter

@@ -24,8 +24,9 @@ from gateway.catalog.kinds.audit_sinks import SINKS
 from gateway.catalog.kinds.singletons import RETENTION
 from gateway.catalog.kinds.tenants import TENANTS
 from gateway.cli.audit_verifier import ExportVerifier, Verified, verify_file
-from gateway.domain.audit import AuditFilter, AuditKind, AuditTrail, SinkKind
+from gateway.domain.audit import AuditFilter, AuditKind, AuditTrail
 from gateway.domain.identifiers import TenantId
+from gateway.domain.updates.audit_sinks import SinkKind
 from gateway.errors import DatabaseUnavailable, InvalidBody, NotFound
 from gateway.kinds.deliveries import SINK
 from gateway.store.audit import cuts, places

@@ -252,4 +252,4 @@ def _faults(trail: AuditTrail) -> set[str]:
     found = {f"{kinds.get(one.writer, 'calls')}:{one.fault.kind.value}" for one in trail.chains if one.fault}
     if not trail.anchor.is_whole:
         found.add(f"anchor:{trail.anchor.state.value}")
-    return found | {f"{store.store}:{store.state.value}" for store in trail.stores if store.is_contradicted}
+    return found | {f"{store.store}:{store.state.value}" for store in trail.stores if not store.is_consistent}

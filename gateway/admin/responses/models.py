@@ -1,8 +1,8 @@
 """Response models of the admin API. They serialize its responses; the OpenAPI document is generated from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, Field
 
@@ -12,18 +12,11 @@ from gateway.admin.fields import (
     Name,
 )
 from gateway.catalog.identity.leaked_keys import FoundKey
-from gateway.domain.audit import AuditKind
-from gateway.domain.findings import Verdict
+from gateway.domain.findings import Finding, Verdict
 from gateway.domain.tenancy.keys import Key, KeyMatch, KeyState, MintedKey, Scope
+from gateway.domain.tenancy.tenants import DeletedTenant
+from gateway.web.kinds.annotations import shown_model
 from gateway.web.models import CopiedModel, Page, ResponseModel
-
-
-class DeletedTenantShown(CopiedModel):
-    """A tenant that was deleted, whose audit trail remains."""
-
-    id: Id
-    slug: Annotated[str, Field(description="The slug that it had; another tenant may have it now.")]
-    deleted_at: Annotated[datetime, Field(description="The time of the deletion.")]
 
 
 class KeyShown(ResponseModel):
@@ -120,22 +113,6 @@ class KeyMinted(KeyShown):
         return cls(**KeyShown.of(key).model_dump(), key=minted.text)
 
 
-class EntryShown(CopiedModel):
-    """One entry of the audit trail."""
-
-    id: Id
-    at: Annotated[datetime, Field(description="The time of the entry.")]
-    kind: Annotated[AuditKind, Field(description="The kind: a change, a call, or the intent to call.")]
-    principal: Annotated[str, Field(description="The principal, such as `key:key_…` or `operator`.")]
-    action: Annotated[str, Field(description="The action, such as `call` or `key.create`.")]
-    target: Annotated[str, Field(description="The name or id of the target.")]
-    outcome: Annotated[str, Field(description="`ok`, or the code of the error.")]
-    correlation_id: Annotated[
-        str, Field(description="The correlation id, which the log and the audit trail also contain.")
-    ]
-    detail: Annotated[Mapping[str, object], Field(description="The details of the change or call.")]
-
-
 class FaultShown(BaseModel):
     """One fault in the request."""
 
@@ -171,13 +148,12 @@ class Problem(BaseModel):
     suggested_prefix: Annotated[str | None, Field(description="A prefix that avoids every conflict.")] = None
 
 
-class FindingShown(CopiedModel):
-    """The result of one check."""
-
-    check: Annotated[str, Field(description="The stable name of the check.")]
-    status: Annotated[Verdict, Field(description="The severity of the finding.")]
-    detail: Annotated[str, Field(description="The details of the finding.")]
-    mend: Annotated[str, Field(description="The remedy; empty if no action is needed.")]
+if TYPE_CHECKING:  # a derived class is no type for a checker
+    FindingShown = CopiedModel
+    DeletedTenantShown = CopiedModel
+else:
+    FindingShown = shown_model(Finding)
+    DeletedTenantShown = shown_model(DeletedTenant)
 
 
 class Examined(ResponseModel):
@@ -193,7 +169,3 @@ class DeletedTenantPage(Page[DeletedTenantShown]):
 
 class KeyPage(Page[KeyShown]):
     """One page of a tenant's keys."""
-
-
-class EntryPage(Page[EntryShown]):
-    """One page of a tenant's audit trail, newest first."""

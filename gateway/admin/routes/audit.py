@@ -19,13 +19,14 @@ from gateway.admin.requests.audit import (
 from gateway.admin.responses.audit import (
     EntriesExplained,
     EntryExplained,
+    EntryPage,
+    EntryShown,
     ExportKeyShown,
     ExportKeysShown,
     ExportLine,
     TrailVerified,
 )
 from gateway.admin.responses.audit_explanations import explain_entry
-from gateway.admin.responses.models import EntryPage, EntryShown
 from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog import audit
 from gateway.catalog.audit_retention import read_status

@@ -6,8 +6,8 @@ It reports old keys that can be removed or rotated away, and needed keys that ar
 from collections.abc import Iterable
 
 from gateway.catalog.identity.secret_keys.start_check import describe
-from gateway.catalog.identity.secret_keys.status import SecretKeysState, SecretKeyState
 from gateway.domain.findings import Finding, fine, warning
+from gateway.domain.tenancy.secret_keys import SecretKeysState, SecretKeyState
 
 _CHECK = "secret_rotation"
 _ROTATE_REMEDY = "run `gateway secrets rotate`"

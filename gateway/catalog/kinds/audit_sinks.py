@@ -9,9 +9,10 @@ from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import CatalogContext, OpenChanges
-from gateway.domain.audit import OPERATOR_RULE, SinkKind, SinkStatus, TrailSink
+from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Operator
+from gateway.domain.updates.audit_sinks import SinkKind, SinkStatus, TrailSink
 from gateway.errors import Fault, Forbidden, InvalidBody, ReferenceMissing
 from gateway.kinds.deliveries import SINK
 from gateway.store import jobs

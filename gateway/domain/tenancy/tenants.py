@@ -59,8 +59,8 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedTenant:
-    """A tenant that was deleted; its audit trail remains."""
+    """A tenant that was deleted, whose audit trail remains."""
 
-    id: TenantId
-    slug: str
-    deleted_at: datetime
+    id: Annotated[TenantId, About("The id; it never changes.")]
+    slug: Annotated[str, About("The slug that it had; another tenant may have it now.")]
+    deleted_at: Annotated[datetime, About("The time of the deletion.")]

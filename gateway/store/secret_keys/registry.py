@@ -57,7 +57,7 @@ async def needs(db: Db) -> Sequence[KeyNeed]:
 
 async def dependent_keys(db: Db, name: str | None, limit: int) -> Sequence[DependentKey]:
     """Valid API keys of all tenants whose digest needs this secret key, or an unknown one if `name` is None."""
-    return [DependentKey._make(row) for row in await db.execute(_KEYS_UNDER, {"name": name, "most": limit})]
+    return [DependentKey(*row) for row in await db.execute(_KEYS_UNDER, {"name": name, "most": limit})]
 
 
 async def report(db: Db, replica: str, names: Sequence[str], *, kept_for: timedelta) -> None:

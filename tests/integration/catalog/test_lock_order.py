@@ -18,9 +18,9 @@ from gateway.catalog.notifications import deliveries
 from gateway.catalog.sources import imports, refreshes
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.updates import watches
-from gateway.domain.audit import SinkKind
 from gateway.domain.identifiers import WatchId, mint
 from gateway.domain.tenancy.principals import Operator
+from gateway.domain.updates.audit_sinks import SinkKind
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import WebhookEventKind
 from gateway.kinds.deliveries import SINK, WEBHOOK_ENDPOINT

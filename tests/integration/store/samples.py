@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from gateway.domain.audit import AnchorKind, AuditKind, AuditRetention, CallRecord, SinkKind, TrailSink
+from gateway.domain.audit import AnchorKind, AuditKind, AuditRetention, CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.http.requests import Credential
@@ -61,6 +61,7 @@ from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.domain.tenancy.tenants import Tenant
+from gateway.domain.updates.audit_sinks import SinkKind, TrailSink
 from gateway.domain.updates.source_changes import ImportChanges, OperationChange
 from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState, SourceProposal
 from gateway.domain.updates.watches import Sighting, Watch

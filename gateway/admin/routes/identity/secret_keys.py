@@ -4,8 +4,11 @@ from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import SecretRotate
-from gateway.admin.responses.secret_keys import SecretKeysShown
+from gateway.domain.tenancy.secret_keys import SecretKeysState
+from gateway.web.kinds.annotations import shown_model
 from gateway.web.models import NoBody, NoQuery
+
+SecretKeysShown = shown_model(SecretKeysState)
 
 
 async def show_secret_keys(admin: AdminDependencies, _: Plain) -> AdminResponse:

@@ -16,11 +16,11 @@ import anyio
 import structlog
 
 from gateway.catalog.identity.secret_keys.start_check import RETAINED, describe
-from gateway.catalog.identity.secret_keys.status import REPORTED_FOR, SecretKeysState, read_state
+from gateway.catalog.identity.secret_keys.status import REPORTED_FOR, read_state
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.tenancy.principals import Operator
-from gateway.domain.tenancy.secret_keys import RotationState
+from gateway.domain.tenancy.secret_keys import RotationState, SecretKeysState
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import Conflict, GatewayError, NotFound, SecretUnreadable
 from gateway.store import idempotency, secrets, tenants

@@ -1,10 +1,9 @@
 """State of the installation's secret keys: the values that need each key, and the keys that can be removed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from gateway.domain.tenancy.secret_keys import DependentKey, KeyHolder, KeyNeed, RotationState
+from gateway.domain.tenancy.secret_keys import DependentKey, KeyNeed, SecretKeysState, SecretKeyState
 from gateway.errors import BadInput, NotFound
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
@@ -14,36 +13,6 @@ REPORTED_FOR = timedelta(seconds=60)
 """Time for which a replica counts as running after its last report."""
 MAX_DEPENDENT = 20
 """Limit on the API keys that are listed for each secret key."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretKeyState:
-    """One secret key; `needs` are the values that need it, and `dependent` the first API keys among them."""
-
-    name: str
-    is_current: bool
-    is_configured: bool
-    known_since: datetime
-    forgotten_at: datetime | None
-    needs: Sequence[KeyNeed]
-    dependent: Sequence[DependentKey]
-    can_be_removed: bool
-    """True if no value needs the key, and everything that outlasts it is sealed under the current key."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretKeysState:
-    """All secret keys, and the last re-encryption.
-
-    `unmarked` are valid API keys whose digest was made by an earlier release and not used since: each may need any
-    older secret key.
-    """
-
-    keys: Sequence[SecretKeyState]
-    unmarked: int
-    unmarked_keys: Sequence[DependentKey]
-    rotation: RotationState | None
-    replicas: Sequence[KeyHolder]
 
 
 async def read_state(store: Store, cipher: EnvelopeCipher) -> SecretKeysState:
