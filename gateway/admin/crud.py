@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getdoc
-from typing import Generic, Protocol, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack, cast
 from urllib.parse import quote
 
 from pydantic import BaseModel
@@ -150,6 +150,8 @@ class Noun(Generic[T]):
     tag: Callable[[T], str] = tag_of
     find: Callable[[TenantId, CatalogContext, str], Awaitable[T]] | None = None
     """Reads the one object of a list whose query gives the key; None if the list has no such filter."""
+    narrow: Callable[[PageQuery], Mapping[str, Any]] = lambda _: {}
+    """Returns further arguments of the reader of the list: the filters of a query that the database applies."""
     attribute: str = ""
     """The attribute that has the value of `key`, if it has another name."""
 
@@ -183,7 +185,7 @@ class Noun(Generic[T]):
         """Build the GET endpoint of the list."""
 
         async def handle(admin: AdminDependencies, call: AdminRequest[NoBody, P]) -> AdminResponse:
-            read_tenant = partial(read, call.tenant, admin.catalog)
+            read_tenant = partial(read, call.tenant, admin.catalog, **self.narrow(call.query))
             key: str | None = None if self.find is None else getattr(call.query, rules.keyed)
             if self.find is not None and key is not None:
                 find_one = partial(self.find, call.tenant, admin.catalog, key)
@@ -207,14 +209,16 @@ class Noun(Generic[T]):
         responses = responses or {201: self.shown}
         return endpoint("POST", self.path, handle, body, NoQuery, responses, has_tag=True, **options)
 
-    def show_route(self, summary: str, read: Callable[[TenantId, CatalogContext, K], Awaitable[T]]) -> Route:
+    def show_route(
+        self, summary: str, read: Callable[[TenantId, CatalogContext, K], Awaitable[T]], **options: Unpack[Options]
+    ) -> Route:
         """Build the GET endpoint of one object."""
 
         async def handle(admin: AdminDependencies, call: Plain) -> AdminResponse:
             key = cast("K", call.path[self.key])
             return await self.respond(admin, call, await read(call.tenant, admin.catalog, key))
 
-        all_options = AllOptions(called=f"get_{self.singular}", summary=summary, has_tag=True)
+        all_options: AllOptions = {**options, "called": f"get_{self.singular}", "summary": summary, "has_tag": True}
         return endpoint("GET", self.item, handle, NoBody, NoQuery, {200: self.shown}, **all_options)
 
     def upsert_route(

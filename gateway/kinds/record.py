@@ -28,7 +28,9 @@ class Record(Generic[R]):
     """The texts that a search reads."""
     filters: Mapping[str, ListFilter[R]] = field(default_factory=dict[str, ListFilter[R]])
     sorts: Sequence[str] = ("created_at",)
-    """The members that order the list, besides the id."""
+    """The members that order the list, besides the key."""
+    keyed: str = "id"
+    """The member or property that is unique in the tenant and orders the list."""
 
     @property
     def stem(self) -> str:

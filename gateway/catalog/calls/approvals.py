@@ -21,6 +21,7 @@ from gateway.domain.audit import CallRecord, RuleKind
 from gateway.domain.calls.approvals import Approval, ApprovalFilter, ApprovalState, RequestShown, is_same_subject
 from gateway.domain.events import ApprovalChanged
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId, new_approval_id
+from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, DecidingRule, Forbidden, LimitExceeded, SecretUnreadable, Unavailable
@@ -157,14 +158,18 @@ async def state_of(tenant: TenantId, catalog: CatalogContext, approval: Approval
 async def page_approvals(
     tenant: TenantId,
     catalog: CatalogContext,
-    wanted: ApprovalFilter,
+    wanted: ApprovalFilter | None = None,
     *,
     after: str | None,
     limit: int,
+    order: Order = KEYED,
 ) -> Sequence[Approval]:
-    """One page of the tenant's approvals that match a filter, the newest first."""
+    """One page of the tenant's approvals that match a filter, the newest first; they have no other order."""
+    del order
     async with catalog.store.transaction(tenant) as db:
-        return await approvals.page(tenant, db, catalog.sealer, after=after, limit=limit, filters=wanted)
+        return await approvals.page(
+            tenant, db, catalog.sealer, after=after, limit=limit, filters=wanted or ApprovalFilter()
+        )
 
 
 async def decide_approval(

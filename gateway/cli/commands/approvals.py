@@ -6,17 +6,14 @@ from collections.abc import Mapping
 
 import click
 
-from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
-from gateway.cli.input.options import limit_option
-from gateway.cli.item_commands import BY_ID, add_show, render_items
+from gateway.cli.kinds.records import record_group
 from gateway.cli.output.printing import echo
 from gateway.cli.output.tables import clean, render_pairs
 from gateway.domain.calls.approvals import ApprovalState
+from gateway.kinds.approvals import APPROVAL
 
-_NOUN = "approvals"
-_COLUMNS = ("id", "state", "tool", "subject", "created_at", "expires_at", "decided_by")
 _REQUEST_FIELDS = (
     "id",
     "state",
@@ -34,27 +31,23 @@ _POLL_S = 2.0
 _MAX_WATCHED = 100
 
 
-@click.group(cls=Commands)
-def approval() -> None:
-    """List, show, follow and decide the calls of a tenant that need an approval."""
+def _summary(item: JsonObject) -> str:
+    request = to_object(item.get("request"))
+    return " ".join(part for part in (text_at(request, "method"), text_at(request, "url")) if part)
 
 
-@approval.command("list")
-@click.option(
-    "--state", type=click.Choice([state.value for state in ApprovalState]), help="Only approvals in this state."
+def _describe(found: JsonObject) -> str:
+    request = to_object(found.get("request"))
+    pairs = [(name.replace("_", " "), text_at(found, name)) for name in (*_REQUEST_FIELDS, *_DECISION_FIELDS)]
+    warnings = [f"! {clean(str(fact))}" for fact in to_list(found.get("warnings"))]
+    headers = [": ".join(str(part) for part in to_list(header)) for header in to_list(request.get("headers"))]
+    sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]
+    return "\n".join([render_pairs(pairs), "", *warnings, "", *sent])
+
+
+approval = record_group(
+    APPROVAL, "List, show, follow and decide the calls of a tenant that need an approval.", describe=_describe
 )
-@click.option("--tool", help="Only calls of this tool.")
-@click.option("--subject", help="Only calls that this subject requested.")
-@limit_option
-@with_tenant
-def list_approvals(
-    context: AdminContext, state: str | None, tool: str | None, subject: str | None, limit: int | None
-) -> None:
-    """List approvals, newest first."""
-    asked = {"state": state, "tool": tool, "subject": subject}
-    query = {name: value for name, value in asked.items() if value is not None}
-    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=limit, query=query))
-    context.show(items, lambda: render_items(items, _COLUMNS))
 
 
 @approval.command("approve")
@@ -97,7 +90,7 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
     printed = 0
     is_first = True
     while True:
-        items = list(context.admin.pages(context.tenant_path(_NOUN), limit=_MAX_WATCHED))
+        items = list(context.admin.pages(context.tenant_path(APPROVAL.plural), limit=_MAX_WATCHED))
         for item in reversed(items):
             name, state = text_at(item, "id"), text_at(item, "state")
             is_printed = seen.get(name) != state and (not is_first or state == ApprovalState.PENDING)
@@ -112,33 +105,10 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
 
 def _decide(context: AdminContext, name: str, verb: str, comment: str | None) -> None:
     body: Mapping[str, object] = {} if comment is None else {"comment": comment}
-    found = context.admin.send("POST", context.tenant_path(_NOUN, name, verb), body)
+    found = context.admin.send("POST", context.tenant_path(APPROVAL.plural, name, verb), body)
     context.show(found, lambda: f"{text_at(found, 'id')} is {text_at(found, 'state')}: {clean(_summary(found))}")
 
 
 def _line(item: JsonObject) -> str:
     facts = (text_at(item, name) for name in ("created_at", "id", "state", "subject"))
     return "  ".join([*facts, _summary(item)]).replace("\n", " ")
-
-
-def _summary(item: JsonObject) -> str:
-    request = to_object(item.get("request"))
-    return " ".join(part for part in (text_at(request, "method"), text_at(request, "url")) if part)
-
-
-def _describe(found: JsonObject) -> str:
-    request = to_object(found.get("request"))
-    pairs = [(name.replace("_", " "), text_at(found, name)) for name in (*_REQUEST_FIELDS, *_DECISION_FIELDS)]
-    warnings = [f"! {clean(str(fact))}" for fact in to_list(found.get("warnings"))]
-    headers = [": ".join(str(part) for part in to_list(header)) for header in to_list(request.get("headers"))]
-    sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]
-    return "\n".join([render_pairs(pairs), "", *warnings, "", *sent])
-
-
-add_show(
-    approval,
-    _NOUN,
-    "Show the request and the warnings of a call, and the state of its approval.",
-    describe=_describe,
-    naming=BY_ID,
-)

@@ -61,8 +61,6 @@ def _filter(name: str, each: ListFilter[Any]) -> ListOption:
 
 
 def _list_options(names: Sequence[str], filters: Sequence[ListOption]) -> ListOption:
-    sorts = [*names, *(f"-{name}" for name in names)]
-
     def decorate(body: _Command) -> _Command:
         def run(*, limit: int | None, **given: Any) -> None:
             query = {name: _query_text(value) for name, value in given.items() if value is not None}
@@ -71,7 +69,7 @@ def _list_options(names: Sequence[str], filters: Sequence[ListOption]) -> ListOp
         command: _Command = update_wrapper(run, body)
         options: Sequence[ListOption] = (
             limit_option,
-            click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=_sort_help(names)),
+            *([_sort(names)] if names else []),
             *reversed(filters),
             click.option("--search", metavar="TEXT", help="Only items with this text in a name or description."),
         )
@@ -82,8 +80,10 @@ def _list_options(names: Sequence[str], filters: Sequence[ListOption]) -> ListOp
     return decorate
 
 
-def _sort_help(names: Sequence[str]) -> str:
-    return f"Order by {' or '.join(names)}; a `-` in front reverses the order, as in --sort=-{names[-1]}."
+def _sort(names: Sequence[str]) -> ListOption:
+    sorts = [*names, *(f"-{name}" for name in names)]
+    about = f"Order by {' or '.join(names)}; a `-` in front reverses the order, as in --sort=-{names[-1]}."
+    return click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=about)
 
 
 def _query_text(value: object) -> str:

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, ClassVar
 from unicodedata import normalize
 
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
+from gateway.domain.members.markers import About, Shape, ShownAs
+from gateway.domain.order import join_position, write_moment
 
 
 class ApprovalState(StrEnum):
@@ -45,50 +48,65 @@ def _folded(subject: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestShown:
-    """The upstream request in the form that people see: without credentials, limited in size; stored encrypted.
+    """The final request of a call, without credentials; each field is truncated to a fixed length."""
 
-    A call without a single upstream request has an empty method, the tool's name as its URL and its canonical arguments
-    as its body.
-    """
-
-    method: str
-    url: str
-    headers: tuple[tuple[str, str], ...] = ()
-    body: str = ""
+    stem: ClassVar[str] = "Request"
+    method: Annotated[str, About("The HTTP method; empty if the call is not a single request.")]
+    url: Annotated[str, About("The URL, or the name of the tool.")]
+    headers: Annotated[tuple[tuple[str, str], ...], About("The headers, without credentials.")] = ()
+    body: Annotated[str, About("The body, or the arguments as JSON.")] = ""
+    """The canonical arguments, if the call is not a single request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """One approval; `digest` covers the prepared call, `tool_digest` the tool's definition and handler."""
+    """The approval of one call of one subject."""
 
-    id: ApprovalId
+    id: Annotated[ApprovalId, About("The id; it never changes."), Shape.LISTED]
     tenant: TenantId
-    state: ApprovalState
-    requester: str
-    subject: str
-    """Subject of the requester, which must differ from the approver's."""
+    state: Annotated[ApprovalState, About("The state; only a pending approval can be decided."), Shape.LISTED]
+    action: Annotated[str, About("`call` a tool, `read` a resource or `get` a prompt.")]
+    tool: Annotated[str, About("The name or URI of the primitive."), Shape.LISTED]
+    profile: Annotated[str | None, About("The profile at whose URL the call was made.")]
+    requester: Annotated[str, About("The key that made the call.")]
+    subject: Annotated[str, About("The subject of that key; only another subject can decide."), Shape.LISTED]
     key: KeyId
-    profile: str | None
-    action: str
-    """The kind of request, as in the audit trail: `call`, `read` or `get`."""
-    tool: str
-    tool_digest: str
-    policy_version: int
+    request: Annotated[RequestShown, About("The request that the call sends.")]
+    """Stored encrypted."""
+    warnings: Annotated[tuple[str, ...], About("Warnings about the effects of the call.")]
     digest: bytes
-    request: RequestShown
-    warnings: tuple[str, ...]
-    """Facts about what the call changes, in plain words."""
-    correlation_id: str
-    created_at: datetime
-    expires_at: datetime
-    decided_by: str | None = None
+    """Covers the prepared call."""
+    tool_digest: Annotated[str, About("Digest of the tool's definition and handler.")]
+    policy_version: Annotated[int, About("The version of the policy that requires the approval.")]
+    correlation_id: Annotated[str, About("The correlation id of the requesting call.")]
+    created_at: Annotated[datetime, About("The time of creation."), Shape.LISTED]
+    expires_at: Annotated[
+        datetime,
+        About("The deadline of the decision; after an approval, the deadline of the call."),
+        Shape.LISTED,
+    ]
+    decided_by: Annotated[
+        str | None, About("The key or operator that decided; null before a decision."), Shape.LISTED
+    ] = None
     decider_subject: str | None = None
-    decided_at: datetime | None = None
-    comment: str = ""
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    outcome: str | None = None
+    decided_at: Annotated[datetime | None, About("The time of the decision.")] = None
+    comment: Annotated[str, About("The reason given with the decision.")] = ""
+    started_at: Annotated[datetime | None, About("The time at which the approved call started.")] = None
+    ended_at: Annotated[datetime | None, About("The time at which the approved call, or the approval, ended.")] = None
+    outcome: Annotated[str | None, About("The outcome of the approved call, as in the audit trail.")] = None
     version: int = 1
+
+    @property
+    def digest_text(
+        self,
+    ) -> Annotated[str, ShownAs("digest"), About("Digest of the exact call, in hexadecimal digits.")]:
+        """The digest in hexadecimal digits."""
+        return self.digest.hex()
+
+    @property
+    def position(self) -> str:
+        """The position in the list of approvals."""
+        return join_position(write_moment(self.created_at), self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

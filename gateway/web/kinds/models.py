@@ -218,13 +218,11 @@ def _page(kind: Kind[T], response: type[ResponseModel]) -> type[Page[Any]]:
 
 def query_model(kind: Kind[Any] | AnyRecord) -> type[PageQuery]:
     """The query of a list: search, filters and order."""
-    sorts = [each for name in kind.sorts for each in (name, f"-{name}")]
-    literal: Any = Literal
-    sort = Annotated[literal[*sorts] | Absent, Field(description=_SORT, examples=[sorts[-1]])]
-    fields: dict[str, tuple[Any, Any]] = {
-        **{name: (_filter(each), None) for name, each in kind.filters.items()},
-        "sort": (sort, None),
-    }
+    fields: dict[str, tuple[Any, Any]] = {name: (_filter(each), None) for name, each in kind.filters.items()}
+    if sorts := [each for name in kind.sorts for each in (name, f"-{name}")]:
+        literal: Any = Literal
+        sort = Annotated[literal[*sorts] | Absent, Field(description=_SORT, examples=[sorts[-1]])]
+        fields["sort"] = (sort, None)
     return make_model(f"{kind.stem}ListQuery", ListQuery, f"Search, filters and order of {kind.plural_words}.", fields)
 
 

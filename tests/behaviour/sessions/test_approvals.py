@@ -107,6 +107,9 @@ async def test_a_call_of_2026_attaches_to_its_approval_and_runs_once_granted(tal
     ended = await office.shown(first["id"])
     assert (ended["state"], ended["outcome"], ended["comment"]) == ("done", "ok", "fine")
     assert ended["decided_by"].startswith("key:")
+    wanted = await office.listed(search="/V1/PETS/70", state="done", tool="delete_pet")
+    assert [one["id"] for one in wanted] == [first["id"]]
+    assert await office.listed(search="/v1/pets/70", state="denied") == await office.listed(search="/pets/99999") == []
 
 
 async def test_a_session_waits_and_its_result_is_the_calls(talk: Talk, office: Office) -> None:
