@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from unicodedata import normalize
 
 from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
-from gateway.domain.members.markers import About, Shape, ShownAs
+from gateway.domain.members.markers import About, Shape, ShownAs, StoredAs
 from gateway.domain.order import join_position, write_moment
 
 
@@ -63,14 +63,14 @@ class Approval:
     """The approval of one call of one subject."""
 
     id: Annotated[ApprovalId, About("The id; it never changes."), Shape.LISTED]
-    tenant: TenantId
+    tenant: Annotated[TenantId, StoredAs("tenant_id")]
     state: Annotated[ApprovalState, About("The state; only a pending approval can be decided."), Shape.LISTED]
     action: Annotated[str, About("`call` a tool, `read` a resource or `get` a prompt.")]
     tool: Annotated[str, About("The name or URI of the primitive."), Shape.LISTED]
     profile: Annotated[str | None, About("The profile at whose URL the call was made.")]
     requester: Annotated[str, About("The key that made the call.")]
     subject: Annotated[str, About("The subject of that key; only another subject can decide."), Shape.LISTED]
-    key: KeyId
+    key: Annotated[KeyId, StoredAs("key_id")]
     request: Annotated[RequestShown, About("The request that the call sends.")]
     """Stored encrypted."""
     warnings: Annotated[tuple[str, ...], About("Warnings about the effects of the call.")]

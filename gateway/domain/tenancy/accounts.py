@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from gateway.domain.identifiers import AccountId, CredentialId, KeyId, TenantId
-from gateway.domain.members.markers import About, Shape, ShownAs
+from gateway.domain.members.markers import About, Shape, ShownAs, StoredAs
 
 
 class AccountState(StrEnum):
@@ -22,10 +22,10 @@ class UserAccount:
 
     stem: ClassVar[str] = "Account"
     id: Annotated[AccountId, About("The id; it never changes."), Shape.LISTED]
-    owner: Annotated[KeyId, About("The id of the person or key that owns the account.")]
+    owner: Annotated[KeyId, StoredAs("owner_id"), About("The id of the person or key that owns the account.")]
     """Unlike a subject, an id is never reused."""
     subject: Annotated[str, About("The subject of the person in the tenant."), Shape.LISTED]
-    credential: CredentialId
+    credential: Annotated[CredentialId, StoredAs("credential_id")]
     credential_name: Annotated[
         str,
         ShownAs("credential"),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from gateway.domain.identifiers import ConsentId, KeyId, SignInId
 from gateway.domain.members.formats import PRINTABLE
-from gateway.domain.members.markers import About, Check, Form, Length, Option, Setter, Shape, ShownAs
+from gateway.domain.members.markers import About, Check, Form, Length, Option, Setter, Shape, ShownAs, StoredAs
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, MAX_URI_LENGTH, check_own
 
@@ -99,7 +99,7 @@ class Consent:
     """A person's permission for a client to receive tokens for a resource."""
 
     id: Annotated[ConsentId, About("The id; it never changes."), Shape.LISTED]
-    person: KeyId
+    person: Annotated[KeyId, StoredAs("person_id")]
     subject: _Subject
     client: Annotated[_Client, Shape.LISTED]
     client_name: _ClientName
@@ -120,9 +120,9 @@ class Grant:
 
     id: Annotated[KeyId, About("The id; it never changes."), Shape.LISTED]
     """Also the credential id of its access tokens, so that their callers, streams and tasks end as those of a key."""
-    person: KeyId
+    person: Annotated[KeyId, StoredAs("person_id")]
     subject: _Subject
-    sign_in: SignInId
+    sign_in: Annotated[SignInId, StoredAs("sign_in_id")]
     client: _Client
     client_name: _ClientName
     redirect_uri: Annotated[str, About("The redirect URI that received the authorization code.")]

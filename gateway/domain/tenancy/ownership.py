@@ -1,6 +1,9 @@
 """Ownership of objects by sets of manifests."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from gateway.domain.members.markers import StoredAs
 
 VOID = b""
 """The digest of secrets that equals that of no secrets."""
@@ -15,7 +18,7 @@ class Ownership:
     """
 
     kind: str
-    id: str
-    set: str
+    id: Annotated[str, StoredAs("object_id")]
+    set: Annotated[str, StoredAs("set_name")]
     digest: bytes = field(repr=False)
     secrets: bytes | None = field(default=None, repr=False)

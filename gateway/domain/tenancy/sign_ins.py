@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Self
 
 from gateway.domain.identifiers import IssuerId, KeyId, SignInId
-from gateway.domain.members.markers import About, Shape
+from gateway.domain.members.markers import About, Shape, StoredAs
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer
 from gateway.domain.tenancy.keys import Key
 
@@ -66,8 +66,8 @@ class SignIn:
     """One sign-in; `claims` were received at the sign-in, or at the last refresh of its tokens (`checked_at`)."""
 
     id: SignInId
-    issuer: IssuerId
-    person: KeyId
+    issuer: Annotated[IssuerId, StoredAs("issuer_id")]
+    person: Annotated[KeyId, StoredAs("person_id")]
     claims: IdentityClaims
     requested_scopes: frozenset[str]
     created_at: datetime

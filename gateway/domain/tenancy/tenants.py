@@ -61,6 +61,6 @@ class Tenant:
 class DeletedTenant:
     """A tenant that was deleted, whose audit trail remains."""
 
-    id: Annotated[TenantId, About("The id; it never changes.")]
+    id: Annotated[TenantId, StoredAs("tenant_id"), About("The id; it never changes.")]
     slug: Annotated[str, About("The slug that it had; another tenant may have it now.")]
     deleted_at: Annotated[datetime, About("The time of the deletion.")]

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from gateway.domain.identifiers import SourceId
-from gateway.domain.members.markers import About, ShownAs
+from gateway.domain.members.markers import About, ShownAs, StoredAs
 from gateway.domain.updates.source_changes import ImportChanges
 from gateway.domain.updates.watches import Sighting
 
@@ -83,7 +83,7 @@ class SourceProposal:
     """A new version of a source's document that is not activated or refused yet."""
 
     stem: ClassVar[str] = "Proposal"
-    source: SourceId
+    source: Annotated[SourceId, StoredAs("source_id")]
     number: Annotated[
         int,
         ShownAs("version"),

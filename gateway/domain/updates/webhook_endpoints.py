@@ -105,7 +105,7 @@ class OutboundDelivery:
 
     stem: ClassVar[str] = "WebhookDelivery"
     id: Annotated[DeliveryId, About("The id, which is the `webhook-id` of all attempts.")]
-    endpoint: WebhookEndpointId
+    endpoint: Annotated[WebhookEndpointId, StoredAs("endpoint_id")]
     kind: Annotated[str, About("The kind of the event.")]
     payload: bytes = field(repr=False)
     """The exact bytes of the body."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import RowMapping, select, text
+from sqlalchemy import select, text
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.tenants import DeletedTenant
@@ -10,6 +10,7 @@ from gateway.store import tenants
 from gateway.store.audit.hash_chain import CATALOG, DELETION
 from gateway.store.audit.tables import deleted_tenants
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import read_record
 from gateway.store.tables import audit_entries
 
 _LIST = text("select * from list_deleted_tenants(:slug, :after_slug, :after_id, :most)")
@@ -21,7 +22,7 @@ async def page(
     """Deleted tenants, of one slug or of all, sorted by slug and id; bypasses row-level security."""
     after_slug, after_id = after or (None, None)
     bounds = {"slug": slug, "after_slug": after_slug, "after_id": after_id, "most": limit}
-    return [_deleted(row) for row in (await db.execute(_LIST, bounds)).mappings()]
+    return [read_record(DeletedTenant, row) for row in (await db.execute(_LIST, bounds)).mappings()]
 
 
 async def last_revision(tenant: TenantId, db: Db) -> int | None:
@@ -43,7 +44,3 @@ async def is_deleted(tenant: TenantId, db: Db) -> bool:
     of_changes = (columns.tenant_id == tenant, columns.writer == CATALOG)
     query = select(columns.action).where(*of_changes).order_by(columns.seq.desc()).limit(1)
     return (await db.execute(query)).scalar_one_or_none() == DELETION
-
-
-def _deleted(row: RowMapping) -> DeletedTenant:
-    return DeletedTenant(id=TenantId(row["tenant_id"]), slug=row["slug"], deleted_at=row["deleted_at"])

@@ -31,6 +31,7 @@ from gateway.store.audit.anchors import TrailHead, refer_to
 from gateway.store.audit.hash_chain import CATALOG, CREATION, START, AuditRow, Link, audit_id, link, now_us, storable
 from gateway.store.audit.tables import audit_cuts
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import read_record
 from gateway.store.tables import audit_entries, audit_heads
 from gateway.telemetry.log_context import CLAIMED_CLIENT
 
@@ -289,18 +290,8 @@ def _row(tenant: TenantId, change: AuditedChange) -> AuditRow:
 
 
 def _entry(row: RowMapping) -> AuditEntry:
-    kind = AuditKind(row["kind"])
-    return AuditEntry(
-        id=AuditId(row["id"]),
-        at=row["at"],
-        kind=kind,
-        principal=row["principal"],
-        action=row["action"],
-        target=row["target"],
-        outcome=row["outcome"],
-        correlation_id=row["correlation_id"],
-        detail=_change_detail(row) if kind in {AuditKind.CHANGE, AuditKind.BREAK} else _call_detail(row),
-    )
+    is_change = row["kind"] in {AuditKind.CHANGE, AuditKind.BREAK}
+    return read_record(AuditEntry, row, detail=_change_detail(row) if is_change else _call_detail(row))
 
 
 def _change_detail(row: RowMapping) -> dict[str, object]:

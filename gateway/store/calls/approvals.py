@@ -12,11 +12,12 @@ from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, fu
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.calls.approvals import OPEN_STATES, Approval, ApprovalFilter, ApprovalState, RequestShown
-from gateway.domain.identifiers import ApprovalId, KeyId, TenantId
+from gateway.domain.identifiers import ApprovalId, TenantId
 from gateway.domain.order import Order
 from gateway.store.calls.tables import approvals
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys
@@ -54,31 +55,13 @@ async def insert(
     """Add an approval."""
     bound, (key_id, wrapped) = context_of(approval.id, approval.digest), await tenant_key(tenant, db, sealer)
     shown = msgspec.msgpack.encode(_SealedContent(request=approval.request, warnings=approval.warnings))
-    await db.execute(
-        insert_into(approvals).values(
-            tenant_id=tenant,
-            id=approval.id,
-            state=approval.state.value,
-            fingerprint=fingerprint,
-            requester=approval.requester,
-            subject=approval.subject,
-            key_id=approval.key,
-            profile=approval.profile,
-            action=approval.action,
-            tool=approval.tool,
-            tool_digest=approval.tool_digest,
-            policy_version=approval.policy_version,
-            digest=approval.digest,
-            credentials=credentials,
-            data_key_id=key_id,
-            sealed=sealer.seal(tenant, wrapped, shown, *bound),  # guard: approval-sealed
-            correlation_id=approval.correlation_id,
-            created_at=approval.created_at,
-            expires_at=approval.expires_at,
-            comment=approval.comment,
-            version=approval.version,
-        )
-    )
+    added = {
+        "fingerprint": fingerprint,
+        "credentials": credentials,
+        "data_key_id": key_id,
+        "sealed": sealer.seal(tenant, wrapped, shown, *bound),  # guard: approval-sealed
+    }
+    await db.execute(insert_into(approvals).values(**columns_of(approval, "request", "warnings"), **added))
 
 
 async def get(tenant: TenantId, db: Db, sealer: EnvelopeCipher, approval: ApprovalId) -> Approval | None:
@@ -350,30 +333,4 @@ async def _find_row(tenant: TenantId, db: Db, matches: ColumnElement[bool]) -> R
 
 def _approval(tenant: TenantId, sealer: EnvelopeCipher, row: RowMapping) -> Approval:
     plain = _decode(sealer.open(tenant, row["wrapped"], row["sealed"], *context_of(row["id"], row["digest"])))
-    return Approval(
-        id=ApprovalId(row["id"]),
-        tenant=TenantId(row["tenant_id"]),
-        state=ApprovalState(row["state"]),
-        requester=row["requester"],
-        subject=row["subject"],
-        key=KeyId(row["key_id"]),
-        profile=row["profile"],
-        action=row["action"],
-        tool=row["tool"],
-        tool_digest=row["tool_digest"],
-        policy_version=row["policy_version"],
-        digest=row["digest"],
-        request=plain.request,
-        warnings=plain.warnings,
-        correlation_id=row["correlation_id"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        decided_by=row["decided_by"],
-        decider_subject=row["decider_subject"],
-        decided_at=row["decided_at"],
-        comment=row["comment"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        outcome=row["outcome"],
-        version=row["version"],
-    )
+    return read_record(Approval, row, request=plain.request, warnings=plain.warnings)

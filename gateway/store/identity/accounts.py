@@ -18,6 +18,7 @@ from gateway.domain.tenancy.sign_ins import ProviderTokens
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.identity.tables import accounts, grants
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.pagination import select_page
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys
@@ -31,19 +32,8 @@ async def enter(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserA
     If the owner or the credential was removed concurrently, the database raises an error.
     """
     await remove_of(tenant, db, account.owner, account.credential)
-    columns = {
-        "tenant_id": tenant,
-        "id": account.id,
-        "owner_id": account.owner,
-        "subject": account.subject,
-        "credential_id": account.credential,
-        "terms": account.terms,
-        "created_at": account.created_at,
-        "version": account.version,
-    }
-    await db.execute(
-        insert_into(accounts).values(**columns, **await _sealed_values(tenant, db, sealer, account, tokens))
-    )
+    values = columns_of(account, "credential_name") | await _sealed_values(tenant, db, sealer, account, tokens)
+    await db.execute(insert_into(accounts).values(tenant_id=tenant, **values))
 
 
 async def owner_of(tenant: TenantId, db: Db, credential: KeyId) -> KeyId:
@@ -57,13 +47,13 @@ async def find(tenant: TenantId, db: Db, owner: KeyId, credential: str) -> UserA
     """The account of an owner at a credential."""
     query = _select_accounts(tenant).where(_columns.owner_id == owner, _columns.credential_id == credential)
     row = (await db.execute(query)).mappings().one_or_none()
-    return None if row is None else _read(row)
+    return None if row is None else read_record(UserAccount, row)
 
 
 async def get(tenant: TenantId, db: Db, account: str) -> UserAccount | None:
     """The account with this id."""
     row = (await db.execute(_select_accounts(tenant).where(_columns.id == account))).mappings().one_or_none()
-    return None if row is None else _read(row)
+    return None if row is None else read_record(UserAccount, row)
 
 
 async def page(
@@ -72,7 +62,7 @@ async def page(
     """One page of the tenant's accounts, or of one owner's, by default sorted by id."""
     own = _select_accounts(tenant) if owner is None else _select_accounts(tenant).where(_columns.owner_id == owner)
     query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
-    return [_read(row) for row in (await db.execute(query)).mappings()]
+    return [read_record(UserAccount, row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -180,19 +170,3 @@ def _select_accounts(tenant: TenantId) -> Select[*tuple[Any, ...]]:
 
 def _matches_id(tenant: TenantId, account: AccountId) -> tuple[Any, ...]:
     return (_columns.tenant_id == tenant, _columns.id == account)
-
-
-def _read(row: Mapping[Any, Any]) -> UserAccount:
-    return UserAccount(
-        id=AccountId(row["id"]),
-        owner=KeyId(row["owner_id"]),
-        subject=row["subject"],
-        credential=CredentialId(row["credential_id"]),
-        credential_name=row["credential_name"],
-        terms=row["terms"],
-        scopes=tuple(row["scopes"]),
-        state=AccountState(row["state"]),
-        created_at=row["created_at"],
-        refreshed_at=row["refreshed_at"],
-        version=row["version"],
-    )

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from sqlalchemy import ARRAY, Text, bindparam, delete, exists, func, or_, select, true, update
 from sqlalchemy import insert as insert_into
 
@@ -15,9 +14,11 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.grants import Grant, GrantFilter, GrantSecrets
 from gateway.domain.tenancy.keys import Key
+from gateway.kinds.members import members_of
 from gateway.store.engine import Db
 from gateway.store.identity.keys import read_key
 from gateway.store.identity.tables import grants, keys
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.pagination import select_page
 
 _columns = grants.c
@@ -25,16 +26,7 @@ _FOUND = (*(column.name for column in keys.c), "slug")
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
 _EACH = func.grant_by_id(_WANTED.c.id).table_valued(*_FOUND).lateral()
 _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
-_SECRET_COLUMNS = (
-    "code",
-    "code_challenge",
-    "code_ends_at",
-    "code_used_at",
-    "family",
-    "refresh",
-    "former_refresh",
-    "rotated_at",
-)
+_SECRETS = [one.column for one in members_of(GrantSecrets)]
 
 
 async def find(db: Db, ids: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
@@ -49,22 +41,21 @@ async def insert(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets) 
     Raises:
         NotFound: its person or sign-in does not exist.
     """
-    members = {name: getattr(secrets, name) for name in _SECRET_COLUMNS}
-    await db.execute(insert_into(grants).values(tenant_id=tenant, **_row_values(grant), **members))
+    await db.execute(insert_into(grants).values(tenant_id=tenant, **columns_of(grant), **columns_of(secrets)))
 
 
 async def get(tenant: TenantId, db: Db, grant: str, *, locked: bool = False) -> Grant | None:
     """The grant with this id; `locked` holds the row until the transaction ends."""
     query = select(grants).where(*_matches_id(tenant, grant))
     row = (await db.execute(query.with_for_update() if locked else query)).mappings().one_or_none()
-    return None if row is None else _read(row)
+    return None if row is None else read_record(Grant, row)
 
 
 async def secrets_of(tenant: TenantId, db: Db, grant: str) -> GrantSecrets | None:
     """The digests of a grant's code and refresh tokens."""
-    query = select(*(_columns[name] for name in _SECRET_COLUMNS)).where(*_matches_id(tenant, grant))
+    query = select(*(_columns[name] for name in _SECRETS)).where(*_matches_id(tenant, grant))
     row = (await db.execute(query)).mappings().one_or_none()
-    return None if row is None else msgspec.convert({name: row[name] for name in _SECRET_COLUMNS}, GrantSecrets)
+    return None if row is None else read_record(GrantSecrets, row)
 
 
 async def use_code(tenant: TenantId, db: Db, grant: str, *, at: datetime) -> bool:
@@ -99,7 +90,7 @@ async def page(
     own = select(grants).where(_columns.tenant_id == tenant, _columns.code_used_at.is_not(None))
     own = own if person is None else own.where(_columns.person_id == person)
     query = select_page(own, _columns, "id", after=after, limit=limit, order=order)
-    return [_read(row) for row in (await db.execute(query)).mappings()]
+    return [read_record(Grant, row) for row in (await db.execute(query)).mappings()]
 
 
 async def exist_for(tenant: TenantId, db: Db, client: str) -> bool:
@@ -161,16 +152,3 @@ async def credential(tenant: TenantId, db: Db, grant: KeyId) -> Key | None:
 
 def _matches_id(tenant: TenantId, grant: str) -> tuple[Any, ...]:
     return (_columns.tenant_id == tenant, _columns.id == grant)
-
-
-def _name(member: str) -> str:
-    return {"person": "person_id", "sign_in": "sign_in_id"}.get(member, member)
-
-
-def _row_values(grant: Grant) -> dict[str, Any]:
-    columns = {_name(name): getattr(grant, name) for name in Grant.__slots__}
-    return columns | {"scopes": list(grant.scopes)}
-
-
-def _read(row: Mapping[Any, Any]) -> Grant:
-    return msgspec.convert({name: row[_name(name)] for name in Grant.__slots__}, Grant)

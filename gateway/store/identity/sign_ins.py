@@ -11,12 +11,13 @@ import msgspec
 from sqlalchemy import delete, exists, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
-from gateway.domain.identifiers import IssuerId, KeyId, SignInId, TenantId
+from gateway.domain.identifiers import KeyId, SignInId, TenantId
 from gateway.domain.tenancy.issuers import IdentityClaims
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.identity.tables import grants, sign_ins
+from gateway.store.kinds.record_rows import read_record
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys
 
@@ -143,18 +144,4 @@ def _matches_id(tenant: TenantId, sign_in: SignInId) -> tuple[Any, ...]:
 
 
 def _read(row: Mapping[Any, Any]) -> SignIn:
-    return SignIn(
-        id=SignInId(row["id"]),
-        issuer=IssuerId(row["issuer_id"]),
-        person=KeyId(row["person_id"]),
-        claims=IdentityClaims(
-            subject=row["subject"],
-            groups=frozenset(row["groups"]),
-            scopes=frozenset(row["scopes"]),
-            has_all_groups=row["has_all_groups"],
-        ),
-        requested_scopes=frozenset(row["requested_scopes"]),
-        created_at=row["created_at"],
-        checked_at=row["checked_at"],
-        session_ends_at=row["session_ends_at"],
-    )
+    return read_record(SignIn, row, claims=read_record(IdentityClaims, row))

@@ -7,7 +7,6 @@ from sqlalchemy import (
     ColumnElement,
     DateTime,
     LargeBinary,
-    RowMapping,
     Table,
     Text,
     delete,
@@ -22,6 +21,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_into
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ownership import VOID, Ownership
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import read_record
 from gateway.store.tables import metadata
 
 owned_objects = Table(
@@ -41,14 +41,14 @@ _columns = owned_objects.c
 async def get(tenant: TenantId, db: Db, kind: str, of: str) -> Ownership | None:
     """The ownership of one object; None if no set owns it."""
     row = (await db.execute(select(owned_objects).where(*_is(tenant, kind, of)))).mappings().one_or_none()
-    return _ownership(row) if row else None
+    return read_record(Ownership, row) if row else None
 
 
 async def find(tenant: TenantId, db: Db, of_set: str, objects: Collection[tuple[str, str]]) -> Sequence[Ownership]:
     """All that a set owns, and the ownership of these objects, each given by kind and id."""
     is_wanted = or_(_columns.set_name == of_set, tuple_(_columns.kind, _columns.object_id).in_(list(objects)))
     rows = await db.execute(select(owned_objects).where(_columns.tenant_id == tenant, is_wanted))
-    return [_ownership(row) for row in rows.mappings()]
+    return [read_record(Ownership, row) for row in rows.mappings()]
 
 
 async def save(tenant: TenantId, db: Db, owned: Ownership) -> None:
@@ -72,9 +72,3 @@ async def remove(tenant: TenantId, db: Db, kind: str, of: str) -> None:
 
 def _is(tenant: TenantId, kind: str, of: str) -> Sequence[ColumnElement[bool]]:
     return (_columns.tenant_id == tenant, _columns.kind == kind, _columns.object_id == of)
-
-
-def _ownership(row: RowMapping) -> Ownership:
-    return Ownership(
-        kind=row["kind"], id=row["object_id"], set=row["set_name"], digest=row["digest"], secrets=row["secrets"]
-    )

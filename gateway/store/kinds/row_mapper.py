@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, partial
-from typing import Any, Generic, cast
+from typing import Any, Generic, cast, get_origin
 
 import msgspec
 from sqlalchemy import ARRAY, RowMapping, Table, Text
@@ -100,7 +100,7 @@ class RowMapper(Generic[T]):
 
     @cached_property
     def _status_reads(self) -> Sequence[tuple[str, str, _Read]]:
-        return [(one.name, one.column, _reader(one.hint)) for one in self._of_status]
+        return [(one.name, one.column, reader_of(one.hint)) for one in self._of_status]
 
     def settable_values(self, one: T) -> dict[str, Any]:
         """The columns that a change by an admin writes: the members, and what it resets of the status."""
@@ -159,24 +159,26 @@ class RowMapper(Generic[T]):
     def _reader(self, one: Member) -> _Read:
         if one.is_nullable and self._is_never_null(one.column):
             return lambda value: value or None
-        return _reader(one.hint)
+        return reader_of(one.hint)
 
     def _is_never_null(self, column: str) -> bool:
         of = self.table.c[column]
         return isinstance(of.type, Text) and not of.nullable
 
 
-def _reader(hint: Any) -> _Read:
+def reader_of(hint: Any) -> _Read:
     """Return a function that converts the value of a column to a member of this type."""
     if is_declared(hint):
         return lambda value: msgspec.convert(value, hint)
     element = element_of(hint)
     if element is not None:
-        convert = _reader(element)
+        convert = reader_of(element)
         return lambda value: tuple(convert(each) for each in value)
+    if get_origin(hint) is frozenset:
+        return frozenset[Any]
     entries = entries_of(without_none(hint))
     if entries is not None:
-        read = _reader(entries[1])
+        read = reader_of(entries[1])
         return lambda value: value and {name: read(each) for name, each in value.items()}
     for part in alternatives(hint):
         if isinstance(part, type) and issubclass(part, StrEnum):

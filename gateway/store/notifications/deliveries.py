@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import structlog
-from sqlalchemy import RowMapping, and_, any_, delete, func, literal, select, update
+from sqlalchemy import and_, any_, delete, func, literal, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId, WebhookEndpointId, new_delivery_id
@@ -19,6 +19,7 @@ from gateway.domain.updates.webhook_endpoints import DeliveryState, OutboundDeli
 from gateway.store import jobs
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.notifications.tables import webhook_deliveries as deliveries
 from gateway.store.notifications.tables import webhook_endpoints as endpoints
 from gateway.store.pagination import select_page
@@ -92,7 +93,7 @@ def new_delivery(
 
 async def insert(tenant: TenantId, db: Db, delivery: OutboundDelivery) -> None:
     """Add a delivery, and make its endpoint's job due."""
-    await db.execute(insert_into(deliveries).values(tenant_id=tenant, **_columns(delivery)))
+    await db.execute(insert_into(deliveries).values(tenant_id=tenant, **columns_of(delivery)))
     await jobs.bring_forward(tenant, db, job_of(tenant, delivery.endpoint, delivery.due_at))
 
 
@@ -110,7 +111,7 @@ async def get(tenant: TenantId, db: Db, endpoint: WebhookEndpointId, delivery: s
     """The delivery with this id, if it belongs to this endpoint."""
     query = select(deliveries).where(*_of(tenant, endpoint), deliveries.c.id == delivery)
     row = (await db.execute(query)).mappings().one_or_none()
-    return _delivery(row) if row else None
+    return read_record(OutboundDelivery, row) if row else None
 
 
 async def page(
@@ -119,7 +120,7 @@ async def page(
     """One page of an endpoint's deliveries, by default sorted by id."""
     query = select(deliveries).where(*_of(tenant, endpoint))
     query = select_page(query, deliveries.c, "id", after=after, limit=limit, order=order)
-    return [_delivery(row) for row in (await db.execute(query)).mappings()]
+    return [read_record(OutboundDelivery, row) for row in (await db.execute(query)).mappings()]
 
 
 async def claim(
@@ -131,7 +132,7 @@ async def claim(
     is_due = (*_of(tenant, endpoint), deliveries.c.state == DeliveryState.PENDING, deliveries.c.due_at <= now)
     query = select(deliveries).where(*is_due).order_by(deliveries.c.due_at, deliveries.c.id).limit(limit)
     rows = (await db.execute(query.with_for_update(skip_locked=True))).mappings()
-    found = [_delivery(row) for row in rows]
+    found = [read_record(OutboundDelivery, row) for row in rows]
     if found:
         leased = deliveries.c.id.in_([one.id for one in found])
         await db.execute(update(deliveries).where(*_of(tenant, endpoint), leased).values(due_at=until))
@@ -143,7 +144,7 @@ async def settle(tenant: TenantId, db: Db, delivery: OutboundDelivery, *, seen: 
     matches = (*_of(tenant, seen.endpoint), deliveries.c.id == seen.id)
     # guard: webhook-attempt-once
     is_same = (deliveries.c.state == seen.state, deliveries.c.attempts == seen.attempts)
-    changed = update(deliveries).where(*matches, *is_same).values(**_columns(delivery)).returning(deliveries.c.id)
+    changed = update(deliveries).where(*matches, *is_same).values(**columns_of(delivery)).returning(deliveries.c.id)
     return (await db.execute(changed)).one_or_none() is not None
 
 
@@ -191,13 +192,3 @@ async def _count_pending(tenant: TenantId, db: Db, ids: Sequence[WebhookEndpoint
 
 def _of(tenant: TenantId, endpoint: WebhookEndpointId) -> tuple[Any, ...]:
     return (deliveries.c.tenant_id == tenant, deliveries.c.endpoint_id == endpoint)
-
-
-def _columns(delivery: OutboundDelivery) -> dict[str, Any]:
-    own = {name: getattr(delivery, name) for name in OutboundDelivery.__slots__ if name != "endpoint"}
-    return {**own, "endpoint_id": delivery.endpoint}
-
-
-def _delivery(row: RowMapping) -> OutboundDelivery:
-    own = {name: row[name] for name in OutboundDelivery.__slots__ if name not in {"endpoint", "state"}}
-    return OutboundDelivery(**own, endpoint=WebhookEndpointId(row["endpoint_id"]), state=DeliveryState(row["state"]))

@@ -8,8 +8,9 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.updates.source_changes import ImportChanges
-from gateway.domain.updates.source_versions import ProposalOrigin, SourceProposal
+from gateway.domain.updates.source_versions import SourceProposal
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.sources.tables import source_proposals
 
 
@@ -42,22 +43,9 @@ async def insert(tenant: TenantId, db: Db, proposal: SourceProposal, content: Pr
         NotFound: the tenant has no such source.
     """
     review = _Review(changes=proposal.changes, tools=proposal.tools, warnings=proposal.warnings)
-    await db.execute(
-        insert_into(source_proposals).values(
-            tenant_id=tenant,
-            source_id=proposal.source,
-            number=proposal.number,
-            replaces=proposal.replaces,
-            origin=proposal.origin.value,
-            obstacle=proposal.obstacle,
-            digest=proposal.digest,
-            document=content.document,
-            compilation=content.compilation,
-            review=msgspec.json.encode(review),
-            created_by=proposal.created_by,
-            created_at=proposal.created_at,
-        )
-    )
+    values = columns_of(proposal, "changes", "tools", "warnings") | {"review": msgspec.json.encode(review)}
+    added = insert_into(source_proposals).values(tenant_id=tenant, **values, **columns_of(content))
+    await db.execute(added)
 
 
 async def get(tenant: TenantId, db: Db, source: SourceId) -> SourceProposal | None:
@@ -87,16 +75,5 @@ def _of(query: Select[*tuple[object, ...]], tenant: TenantId, source: SourceId) 
 
 def _proposal(row: RowMapping) -> SourceProposal:
     review = _decode(row["review"])
-    return SourceProposal(
-        source=SourceId(row["source_id"]),
-        number=row["number"],
-        replaces=row["replaces"],
-        origin=ProposalOrigin(row["origin"]),
-        obstacle=row["obstacle"],
-        digest=row["digest"],
-        created_by=row["created_by"],
-        created_at=row["created_at"],
-        changes=review.changes,
-        tools=review.tools,
-        warnings=review.warnings,
-    )
+    reviewed = {"changes": review.changes, "tools": review.tools, "warnings": review.warnings}
+    return read_record(SourceProposal, row, **reviewed)

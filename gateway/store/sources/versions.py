@@ -11,6 +11,7 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.sources import Source
 from gateway.domain.updates.source_versions import SourceVersion, VersionOrigin
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.tables import source_versions
 
 
@@ -35,20 +36,8 @@ async def insert(tenant: TenantId, db: Db, *, source: SourceId, number: int, con
         NameTaken: the source has a version of this number.
         NotFound: the tenant has no such source.
     """
-    await db.execute(
-        insert_into(source_versions).values(
-            tenant_id=tenant,
-            source_id=source,
-            number=number,
-            document=content.document,
-            report=content.report,
-            outline=content.outline,
-            digest=content.digest,
-            tools=content.tools,
-            origin=content.origin.value,
-            restored=content.restored,
-        )
-    )
+    added = insert_into(source_versions).values(tenant_id=tenant, source_id=source, number=number)
+    await db.execute(added.values(**columns_of(content)))
 
 
 async def page(tenant: TenantId, db: Db, source: Source, *, below: int | None, limit: int) -> Sequence[SourceVersion]:
@@ -106,13 +95,4 @@ def _of(tenant: TenantId, source: SourceId) -> tuple[ColumnElement[bool], Column
 
 
 def _version(row: RowMapping, source: Source) -> SourceVersion:
-    return SourceVersion(
-        number=row["number"],
-        created_at=row["created_at"],
-        stored_bytes=row["stored_bytes"],
-        is_active=row["number"] == source.active_version,
-        digest=row["digest"],
-        tools=row["tools"],
-        origin=None if row["origin"] is None else VersionOrigin(row["origin"]),
-        restored=row["restored"],
-    )
+    return read_record(SourceVersion, row, is_active=row["number"] == source.active_version)
