@@ -230,6 +230,35 @@ def test_a_large_result_is_cut_in_text_and_structure_alike() -> None:
     assert list(result)[-1] == "isError"
 
 
+def test_of_very_many_parts_only_the_start_is_read() -> None:
+    """Ours: the check of 9.4 MiB would hold the interpreter lock for 50 ms, so what is left out is not read (ISO-3)."""
+    body = b'{"items":[' + b"{}," * 400_000 + b"\xff is no JSON"
+    answer = UpstreamResponse(status=200, content_type="application/json", body=body)
+    result = json.loads(b"{" + result_rendering.content(answer) + b"}")
+
+    assert result["structuredContent"]["items"][-1] == {}
+    assert "of 1,200,022 bytes are shown" in result["content"][1]["text"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1,"b":2}\n' * 400_000,
+        b"1,2,3\n" * 400_000,
+        b"x" * MAX_TEXT_BYTES + b",1" * 400_000,
+        b'{"a":[' + b"\xff,1" * 400_000,
+        b"[1,1,]" * 400_000,
+    ],
+)
+def test_what_says_json_and_is_not_is_text_whatever_its_size(body: bytes) -> None:
+    """Ours: a start is structured content only if it is JSON; otherwise all of it is checked (CAL-1)."""
+    answer = UpstreamResponse(status=200, content_type="application/json", body=body)
+    result = json.loads(b"{" + result_rendering.content(answer) + b"}")
+
+    assert "structuredContent" not in result
+    assert result["content"][0]["text"].encode()[:2] == body[:2]
+
+
 class _Shelf:
     """Keeps results in memory."""
 
