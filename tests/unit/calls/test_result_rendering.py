@@ -245,7 +245,7 @@ def test_of_very_many_parts_only_the_start_is_read() -> None:
     [
         b'{"a":1,"b":2}\n' * 400_000,
         b"1,2,3\n" * 400_000,
-        b"x" * MAX_TEXT_BYTES + b",1" * 400_000,
+        b"x" * 4 * MAX_TEXT_BYTES + b",1" * 400_000,
         b'{"a":[' + b"\xff,1" * 400_000,
         b"[1,1,]" * 400_000,
     ],
