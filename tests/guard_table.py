@@ -384,10 +384,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_a_document_that_is_not_the_clients_own_or_too_much_is_refused",
         ),
         "client-document-size": (
-            swap("limit=_LIMIT_BYTES", "limit=10**8"),
+            swap("limit=MAX_CLIENT_DOCUMENT_BYTES", "limit=10**8"),
             "test_a_document_that_is_not_the_clients_own_or_too_much_is_refused",
         ),
-        "client-document-time": (swap("_FETCH_S", "600"), "test_a_document_that_does_not_end_is_given_up"),
+        "client-document-time": (swap("DOCUMENT_FETCH_S", "600"), "test_a_document_that_does_not_end_is_given_up"),
         "client-document-stale": (NEVER, "test_a_client_outlasts_an_outage_of_its_host"),
         "client-document-withdrawn": (SKIP, "test_a_client_ends_with_its_document"),
         "client-documents-network-rate": (

@@ -37,11 +37,12 @@ from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.handlers.result_reader import ResultReader
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.dpop import ProofChecks
-from gateway.identity.failure_limit import INTERVAL_S, FailureLimit
+from gateway.identity.failure_limit import FailureLimit
 from gateway.identity.introspection import Introspection
 from gateway.identity.issued_tokens import TOKEN_PURPOSE, IssuedTokens
 from gateway.identity.key_digests import KeyDigests
 from gateway.identity.key_uses import KeyUseLog
+from gateway.identity.limits import BATCH_INTERVAL_S
 from gateway.identity.oauth.account_tokens import LINK_PURPOSE, AccountLinks, StoredAccountTokens
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
@@ -172,7 +173,7 @@ def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:
         return await used.use(tenant, nonce, for_s=for_s)
 
     return People(
-        IssuerDirectory(lookup.find_issuers, interval_s=INTERVAL_S),
+        IssuerDirectory(lookup.find_issuers, interval_s=BATCH_INTERVAL_S),
         TokenVerifiers(
             infrastructure.key_sets,
             IssuedTokens(SigningKeys(infrastructure.cipher.derive_all(TOKEN_PURPOSE))),

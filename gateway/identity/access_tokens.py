@@ -23,13 +23,19 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import unescape_token
 from gateway.domain.json_text import decode_json
 from gateway.domain.tenancy.issuers import ALGORITHMS, IdentityClaims, Issuer, TenantIssuers, is_subject
-from gateway.identity.limits import CLOCK_SKEW_S, MAX_TOKEN_HEADER_BYTES
+from gateway.identity.limits import (
+    CLOCK_SKEW_S,
+    MAX_CACHED_KEY_BYTES,
+    MAX_CACHED_KEYS,
+    MAX_CLAIMED_GROUPS,
+    MAX_RSA_BITS,
+    MAX_RSA_EXPONENT,
+    MAX_TOKEN_HEADER_BYTES,
+    MIN_RSA_BITS,
+)
 
-_MAX_GROUPS = 1000
-_MAX_CACHED_KEYS, _MAX_CACHED_KEY_BYTES = 1024, 8192
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _ID_TOKEN_TYPES = frozenset({"jwt", "id_token+jwt", "application/id_token+jwt"})
-_MIN_RSA_BITS, _MAX_RSA_BITS, _MAX_EXPONENT = 2048, 8192, 2**32
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat")
 BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
 """Errors of PyJWT for invalid tokens, including those that malformed values cause."""
@@ -164,7 +170,7 @@ def _has_all_groups(claims: Mapping[str, Any], claimed: object, issuer: Issuer) 
     Microsoft's `hasgroups`).
     """
     several = claimed.split() if isinstance(claimed, str) else claimed
-    if isinstance(several, list) and len(cast("list[object]", several)) > _MAX_GROUPS:
+    if isinstance(several, list) and len(cast("list[object]", several)) > MAX_CLAIMED_GROUPS:
         return False
     elsewhere = claims.get("_claim_names")
     is_referred = isinstance(elsewhere, dict) and issuer.groups_claim in elsewhere
@@ -187,10 +193,10 @@ async def _find_key(tenant: TenantId, issuer: Issuer, header: Mapping[str, Any],
 def _parse_key(jwk: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:
     """Parse a published JWK; keys of usual size are parsed once for all tokens."""
     text = msgspec.json.encode(jwk)
-    return _parse_key_once(text, algorithm) if len(text) <= _MAX_CACHED_KEY_BYTES else read_key(jwk, algorithm)
+    return _parse_key_once(text, algorithm) if len(text) <= MAX_CACHED_KEY_BYTES else read_key(jwk, algorithm)
 
 
-@lru_cache(_MAX_CACHED_KEYS)
+@lru_cache(MAX_CACHED_KEYS)
 def _parse_key_once(text: bytes, algorithm: str) -> jwt.PyJWK | None:
     return read_key(decode_json(text), algorithm)
 
@@ -235,13 +241,13 @@ def _is_bounded(jwk: Mapping[str, Any]) -> bool:
     modulus, exponent = jwk.get("n"), jwk.get("e")
     if not isinstance(modulus, str) or not isinstance(exponent, str):
         return False
-    if len(modulus) > _MAX_RSA_BITS or len(exponent) > 8:
+    if len(modulus) > MAX_RSA_BITS or len(exponent) > 8:
         return False
     try:
         bits, power = from_base64url_uint(modulus).bit_length(), from_base64url_uint(exponent)
     except BROKEN:
         return False
-    return _MIN_RSA_BITS <= bits <= _MAX_RSA_BITS and 3 <= power < _MAX_EXPONENT
+    return MIN_RSA_BITS <= bits <= MAX_RSA_BITS and 3 <= power < MAX_RSA_EXPONENT
 
 
 def _read_unverified(text: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -330,8 +336,8 @@ def claim_at(claims: Mapping[str, Any], place: str) -> object:
 def texts_of(value: object) -> frozenset[str]:
     """Return the strings of a list, or the space-separated words of a string."""
     if isinstance(value, str):
-        return frozenset(value.split()[:_MAX_GROUPS])
+        return frozenset(value.split()[:MAX_CLAIMED_GROUPS])
     if isinstance(value, list):
-        several = cast("list[object]", value)[:_MAX_GROUPS]
+        several = cast("list[object]", value)[:MAX_CLAIMED_GROUPS]
         return frozenset(each for each in several if isinstance(each, str))
     return frozenset()

@@ -25,7 +25,7 @@ from gateway.errors import DatabaseUnavailable, Unauthenticated, Unavailable
 from gateway.identity.access_tokens import bearer_token
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
 from gateway.identity.key_digests import KeyDigests
-from gateway.identity.limits import REMEMBERED_S, STALE_S
+from gateway.identity.limits import MAX_REMEMBERED, MAX_RENEWALS, MAX_TOKEN_MARKS, PREFETCH_AGE_S, REMEMBERED_S, STALE_S
 from gateway.identity.operator_keys import OperatorKeys
 from gateway.identity.people import People, PresentedToken, Resource, Target
 from gateway.identity.principals import (
@@ -49,15 +49,6 @@ REFUSED = (
 """The message of every `Unauthenticated` error."""
 
 
-_PREFETCH_AGE_S = REMEMBERED_S / 2
-"""Age from which the lookup of another key also renews a cached result."""
-
-_MAX_REMEMBERED = 20_000
-_MAX_RENEWALS = 256
-_MAX_MARKS = 2000
-"""Limit on cached digests of access tokens, by header and URL. The digest of a long token costs as much as all the
-rest of the lookup. Headers with keys are not cached, so no key is in memory.
-"""
 _CONCURRENT_SIGN_INS = 10_000
 """So many that a tenant whose issuer hangs occupies no slot of another; requests to an issuer have limits of their own.
 """
@@ -82,8 +73,8 @@ class Authenticator:
         self.operator_keys = OperatorKeys(operator_key)
         self._seal = secrets.token_bytes(32)
         self._known: dict[bytes, RememberedCaller] = {}
-        self._marks = BoundedCache[tuple[str | None, Target], bytes](_MAX_MARKS)
-        self._renewable: deque[tuple[float, bytes]] = deque(maxlen=_MAX_REMEMBERED)
+        self._marks = BoundedCache[tuple[str | None, Target], bytes](MAX_TOKEN_MARKS)
+        self._renewable: deque[tuple[float, bytes]] = deque(maxlen=MAX_REMEMBERED)
         self._turns = SingleFlight[bytes, Caller]()
         self._sign_ins = SingleFlight[tuple[bytes, str], Caller](at_once=_CONCURRENT_SIGN_INS)
         self._failures = failures or FailureLimit()
@@ -332,7 +323,7 @@ class Authenticator:
         together, so expired results are included.
         """
         along: dict[bytes, KeyId] = {}
-        while self._renewable and self._renewable[0][0] <= now - _PREFETCH_AGE_S and len(along) < _MAX_RENEWALS:
+        while self._renewable and self._renewable[0][0] <= now - PREFETCH_AGE_S and len(along) < MAX_RENEWALS:
             asked_at, mark = self._renewable.popleft()
             known = self._known.get(mark)
             if known is None or known.asked_at != asked_at or not known.is_used or known.kept_until <= now:
@@ -358,7 +349,7 @@ class Authenticator:
         self, mark: bytes, caller: Caller, lifetime: float = STALE_S, *, asked_at: float, ends_at: float = math.inf
     ) -> None:
         self._known.pop(mark, None)  # keeps the results in the order of their lookups
-        while len(self._known) >= _MAX_REMEMBERED:
+        while len(self._known) >= MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
         lifetime = min(lifetime, ends_at - asked_at)  # guard: remembered-introspection
         until, kept_until = asked_at + min(lifetime, REMEMBERED_S), asked_at + min(lifetime, STALE_S)

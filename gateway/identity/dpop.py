@@ -23,20 +23,22 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ProofRefused
 from gateway.errors import LimitExceeded
 from gateway.identity.access_tokens import BROKEN, read_key
-from gateway.identity.limits import CLOCK_SKEW_S, WINDOW_S
+from gateway.identity.limits import (
+    MAX_MODULUS_LENGTH,
+    MAX_PROOF_ID_LENGTH,
+    MAX_PROOF_LENGTH,
+    PROOF_BURST_S,
+    PROOF_LIFE_S,
+    PROOFS_PER_S,
+    PROOFS_PER_S_EACH,
+    WINDOW_S,
+)
 from gateway.identity.local_token_buckets import TokenBuckets
 
 PROOF_ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "RS256", "PS256")
 """Signature algorithms of proofs."""
-MAX_PROOF_LENGTH = 8192
-_MAX_ID_LENGTH = 256
-_PROOFS_PER_S = 500.0
-_PROOFS_PER_S_EACH = 100.0
-_BURST_S = 2
-_LIFE_S = 2 * WINDOW_S + 2 * CLOCK_SKEW_S
-"""Seconds for which an id stays used: a proof of the future is accepted that long by replicas whose clocks differ."""
-_MAX_MODULUS, _EXPONENT = 683, "AQAB"
-"""The length of an RSA modulus of 4096 bits, and the usual exponent; others are dear to verify."""
+_EXPONENT = "AQAB"
+"""The usual exponent of RSA keys; others are costly to verify."""
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _THUMBPRINT_MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
 """The JWK members of a thumbprint, in order (RFC 7638 section 3.2, RFC 8037 section 2)."""
@@ -62,8 +64,8 @@ class ProofChecks:
 
     def __init__(self, use_once: UseOnce) -> None:
         self._use_once = use_once
-        self._tenants = TokenBuckets(rate=_PROOFS_PER_S, burst=_PROOFS_PER_S * _BURST_S)
-        self._each = TokenBuckets(rate=_PROOFS_PER_S_EACH, burst=_PROOFS_PER_S_EACH * _BURST_S)
+        self._tenants = TokenBuckets(rate=PROOFS_PER_S, burst=PROOFS_PER_S * PROOF_BURST_S)
+        self._each = TokenBuckets(rate=PROOFS_PER_S_EACH, burst=PROOFS_PER_S_EACH * PROOF_BURST_S)
 
     async def check(self, tenant: TenantId, proof: Proof, *, token: str, url: str, thumbprint: str) -> None:
         """Verify a proof for a request to this URL, with a token that is bound to the key with this thumbprint.
@@ -97,7 +99,7 @@ class ProofChecks:
         if wait_s > 0:  # guard: proof-rate
             raise LimitExceeded("too many DPoP proofs for this tenant; retry later", retry_after_s=max(1.0, wait_s))
         named = hashlib.sha256(f"{thumbprint} {proof_id}".encode("utf-8", "replace")).hexdigest()
-        is_first = await self._use_once(tenant, f"dpop:{named}", math.ceil(_LIFE_S))
+        is_first = await self._use_once(tenant, f"dpop:{named}", math.ceil(PROOF_LIFE_S))
         if not is_first:  # guard: proof-once
             raise ProofRefused("the DPoP proof was used already; make a new one for each request")
         proof.is_used = True
@@ -125,8 +127,8 @@ def _verify(proof: Proof, url: str) -> tuple[str, Mapping[str, Any]]:
     if not _is_recent(claims["iat"]):  # guard: proof-time
         raise ProofRefused(f"iat of the DPoP proof must be within {WINDOW_S} seconds of the gateway's time")
     proof_id = claims["jti"]
-    if not isinstance(proof_id, str) or not 0 < len(proof_id) <= _MAX_ID_LENGTH:
-        raise ProofRefused(f"jti of the DPoP proof must be a text of at most {_MAX_ID_LENGTH} characters")
+    if not isinstance(proof_id, str) or not 0 < len(proof_id) <= MAX_PROOF_ID_LENGTH:
+        raise ProofRefused(f"jti of the DPoP proof must be a text of at most {MAX_PROOF_ID_LENGTH} characters")
     return thumbprint, claims
 
 
@@ -152,7 +154,7 @@ def _read(text: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _is_cheap(jwk: Mapping[str, Any]) -> bool:
-    return len(str(jwk.get("n")).rstrip("=")) <= _MAX_MODULUS and jwk.get("e") == _EXPONENT
+    return len(str(jwk.get("n")).rstrip("=")) <= MAX_MODULUS_LENGTH and jwk.get("e") == _EXPONENT
 
 
 def _is_recent(issued_at: object) -> bool:

@@ -16,19 +16,16 @@ import anyio
 import structlog
 
 from gateway.errors import GatewayError, LimitExceeded
-from gateway.identity.limits import FAILURE_BURST_S
+from gateway.identity.limits import BATCH_INTERVAL_S, FAILURE_BURST_S, LOG_EVERY_S
 from gateway.identity.local_token_buckets import TokenBuckets
 
 log = structlog.get_logger(__name__)
 
 DEFAULT_RATE = 20.0
-INTERVAL_S = 1.0
-"""Seconds between batches; the first use of a valid key from a suspect address waits up to this long."""
 _SUSPECT = 0.05
 """The fraction of a burst after which an address is suspect, because its single lookups would slow other clients."""
 _TOTAL_FACTOR = 3
 """Total rate limit as a multiple of the limit of one address; beyond the total, every address is suspect."""
-_LOG_EVERY_S = 10.0
 
 _TOO_MANY_PENDING = "too many authentications from this address are pending; retry later"
 
@@ -40,7 +37,7 @@ class FailureLimit:
     """Counts failed authentications by client address and in total."""
 
     def __init__(
-        self, rate: float = DEFAULT_RATE, *, burst: float | None = None, interval_s: float = INTERVAL_S
+        self, rate: float = DEFAULT_RATE, *, burst: float | None = None, interval_s: float = BATCH_INTERVAL_S
     ) -> None:
         self.interval_s = interval_s
         """Seconds between two batches."""
@@ -48,7 +45,7 @@ class FailureLimit:
         self._rate = rate
         self._each = TokenBuckets(rate=rate, burst=burst)
         self._all = TokenBuckets(rate=rate * _TOTAL_FACTOR, burst=max(1.0, burst * _TOTAL_FACTOR * _SUSPECT))
-        self._message = TokenBuckets(rate=1 / _LOG_EVERY_S, burst=1)
+        self._message = TokenBuckets(rate=1 / LOG_EVERY_S, burst=1)
         self._lines = TokenBuckets(rate=1.0, burst=10.0)
 
     def is_suspect(self, address: str) -> bool:
@@ -97,7 +94,7 @@ class BatchedLookups(Generic[_Id, _Item]):
         self,
         find: Callable[[Collection[_Id]], Awaitable[Mapping[_Id, _Item]]],
         *,
-        interval_s: float = INTERVAL_S,
+        interval_s: float = BATCH_INTERVAL_S,
         limit: int = 1024,
         max_each: int = 512,
         max_waiting: int = 4096,

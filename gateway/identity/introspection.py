@@ -42,6 +42,20 @@ from gateway.identity.access_tokens import (
     token_of,
     verify_claims,
 )
+from gateway.identity.limits import (
+    INACTIVE_S,
+    INTROSPECTION_BURST_S,
+    INTROSPECTION_ENTRY_BYTES,
+    INTROSPECTION_RETRY_S,
+    INTROSPECTION_S,
+    LOG_EVERY_S,
+    MAX_ACTIVE_BYTES,
+    MAX_INACTIVE,
+    MAX_INTROSPECTED_ISSUERS,
+    MAX_WAITING_LOOKUPS,
+    SECRET_RETRY_S,
+    SECRET_S,
+)
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.identity.single_flight import SingleFlight
 from gateway.upstream.auth.token_endpoint import introspect_token, token_introspection
@@ -63,19 +77,8 @@ _KINDS: Mapping[str, frozenset[str]] = {
     "typ": frozenset({"bearer", "dpop", "jwt", "at+jwt"}),
 }
 """Response members that state the kind of a token, with the values that access tokens have."""
-_ASK_S = 5.0
-_INACTIVE_S = 3.0
-_SECRET_S, _SECRET_RETRY_S = 15.0, 1.0
-_ACTIVE_BYTES = 32 * 1024 * 1024
-_MAX_INACTIVE = 100_000
-_ENTRY_BYTES = 300
-_MAX_ISSUERS = 10_000
-_MAX_WAITING = 64
-_RETRY_S = 5.0
 _FAILURES_EACH = 5.0
 _FAILURES_ALL = 20.0
-_BURST_S = 10
-_LOG_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +113,13 @@ class Introspection:
         self._upstream = upstream
         self._open_secret = open_secret
         self._cache_secret = secrets.token_bytes(32)
-        self._active = FairCache[bytes, _TokenState](_ACTIVE_BYTES)
-        self._inactive = FairCache[bytes, float](_MAX_INACTIVE)
-        self._flights = BoundedCache[IssuerId, _Flights](_MAX_ISSUERS)
-        self._secrets = BoundedCache[tuple[IssuerId, int], _ClientSecret](_MAX_ISSUERS)
-        self._each = TokenBuckets(rate=_FAILURES_EACH, burst=_FAILURES_EACH * _BURST_S)
-        self._all = TokenBuckets(rate=_FAILURES_ALL, burst=_FAILURES_ALL * _BURST_S)
-        self._lines = TokenBuckets(rate=1 / _LOG_EVERY_S, burst=1)
+        self._active = FairCache[bytes, _TokenState](MAX_ACTIVE_BYTES)
+        self._inactive = FairCache[bytes, float](MAX_INACTIVE)
+        self._flights = BoundedCache[IssuerId, _Flights](MAX_INTROSPECTED_ISSUERS)
+        self._secrets = BoundedCache[tuple[IssuerId, int], _ClientSecret](MAX_INTROSPECTED_ISSUERS)
+        self._each = TokenBuckets(rate=_FAILURES_EACH, burst=_FAILURES_EACH * INTROSPECTION_BURST_S)
+        self._all = TokenBuckets(rate=_FAILURES_ALL, burst=_FAILURES_ALL * INTROSPECTION_BURST_S)
+        self._lines = TokenBuckets(rate=1 / LOG_EVERY_S, burst=1)
 
     async def verify(self, text: str, found: TenantIssuers, *, audience: str, client: str) -> VerifiedToken:
         """Introspect an opaque token for this audience, and return its contents; `client` is the network of the caller.
@@ -192,7 +195,7 @@ class Introspection:
             raise TokenRejected("inactive", issuer)
         flights = self._flights.setdefault(issuer.id, _Flights())
         turns = flights.unknown if held is None and is_invented else flights.known  # guard: introspection-known-first
-        if turns.waiting >= _MAX_WAITING:  # guard: introspection-waiting
+        if turns.waiting >= MAX_WAITING_LOOKUPS:  # guard: introspection-waiting
             raise Unavailable("too many requests wait for an answer of the issuer", retry_after_s=1.0)
         answer = await turns.take(mark, partial(self._ask, tenant, issuer, text, limits if held is None else ()))
         if answer is None:
@@ -204,7 +207,7 @@ class Introspection:
         _check_rate(limits)  # repeated, because failures may have been counted during the wait
         mark, client, asked_at = self._cache_key(issuer, text), _client_of(issuer), time.monotonic()
         try:
-            with anyio.fail_after(_ASK_S):
+            with anyio.fail_after(INTROSPECTION_S):
                 secret = await self._secret_of(tenant, issuer)
                 credential = Credential(username=client.client_id, value=secret)
                 wanted = token_introspection(issuer.name, client.url, credential, text)
@@ -215,16 +218,17 @@ class Introspection:
                 reason = error.message if isinstance(error, GatewayError) else "no answer in time"
                 log.warning("introspection_failed", tenant_id=tenant, issuer=issuer.name, reason=reason)
             raise Unavailable(  # guard: introspection-closed
-                "the issuer of this access token cannot be asked about it now; retry later", retry_after_s=_RETRY_S
+                "the issuer of this access token cannot be asked about it now; retry later",
+                retry_after_s=INTROSPECTION_RETRY_S,
             ) from None
         if members is None:
             self._active.drop(tenant, mark)
-            self._inactive.put(tenant, mark, time.monotonic() + _INACTIVE_S)
+            self._inactive.put(tenant, mark, time.monotonic() + INACTIVE_S)
             for buckets, name in limits:
                 buckets.take(name)
             return None
         answer = _TokenState(msgspec.json.encode(members), asked_at + _lifetime_of(members, client))
-        self._active.put(tenant, mark, answer, len(answer.members) + _ENTRY_BYTES)
+        self._active.put(tenant, mark, answer, len(answer.members) + INTROSPECTION_ENTRY_BYTES)
         return answer
 
     async def _secret_of(self, tenant: TenantId, issuer: Issuer) -> str:
@@ -233,10 +237,10 @@ class Introspection:
         if found is None or found.until <= read_at:
             is_external = _client_of(issuer).client_secret_reference is not None
             try:
-                until = read_at + _SECRET_S if is_external else math.inf
+                until = read_at + SECRET_S if is_external else math.inf
                 found = _ClientSecret(await self._open_secret(tenant, issuer), read_at, until)
             except SecretUnavailable as error:
-                ends_at = time.monotonic() + _SECRET_RETRY_S  # guard: introspection-secret-failures
+                ends_at = time.monotonic() + SECRET_RETRY_S  # guard: introspection-secret-failures
                 found = _ClientSecret(error, read_at, ends_at)
             self._secrets[key] = found
         if isinstance(found.value, SecretUnavailable):
@@ -247,7 +251,7 @@ class Introspection:
         """Read the secret of a reference again at the next request, but not more than once per second."""
         found = self._secrets.get((issuer.id, issuer.version))
         if found is not None and isinstance(found.value, str) and found.until < math.inf:
-            found.until = found.read_at + _SECRET_RETRY_S
+            found.until = found.read_at + SECRET_RETRY_S
 
     def _cache_key(self, issuer: Issuer, text: str) -> bytes:
         """Return the cache key of a token, which includes the issuer's settings."""

@@ -19,14 +19,11 @@ from gateway.domain.identifiers import IssuerId, KeyId
 from gateway.domain.tenancy.grants import Grant
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer
 from gateway.identity.access_tokens import TokenRejected, texts_of
+from gateway.identity.limits import MAX_GROUPS_LENGTH
 from gateway.upstream.auth.signing_keys import ALGORITHM, SigningKeys
 
 TOKEN_PURPOSE = "issued access tokens"  # noqa: S105  # a purpose of derived keys
-MAX_LIFETIME_S = 900
-"""Maximum lifetime of a token, in seconds."""
 _TYPE = "at+jwt"
-_MAX_GROUPS_LENGTH = 3000
-"""Limit on the characters of all groups in a token, because the token is part of every request."""
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat", "client_id", "idp", "grant")
 _BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError)
 
@@ -156,9 +153,9 @@ def issuer_claim(text: str) -> object:
 
 def _groups_of(person: IdentityClaims, provider: Issuer) -> tuple[list[str], bool]:
     """Return the groups to put into a token, and True if these are all groups of the person."""
-    if sum(map(len, person.groups)) <= _MAX_GROUPS_LENGTH:
+    if sum(map(len, person.groups)) <= MAX_GROUPS_LENGTH:
         return sorted(person.groups), person.has_all_groups  # guard: issued-token-groups
     named = sorted(person.groups & {rule.group for rule in provider.rules if rule.group is not None})
-    while sum(map(len, named)) > _MAX_GROUPS_LENGTH:
+    while sum(map(len, named)) > MAX_GROUPS_LENGTH:
         named.pop()
     return named, False

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from gateway.domain.tenancy.keys import Key, KeySecret, digest_key
 from gateway.errors import BrokenSetting
+from gateway.identity.limits import MAX_KEY_SECRETS
 
 NoteUse = Callable[[Key, KeySecret, KeySecret | None], object]
 
 _NO_SECRET = KeySecret(digest=bytes(32))
-_MAX_SECRETS = 2
 
 
 class KeyDigests:
@@ -35,7 +35,7 @@ class KeyDigests:
         """Return the secret of `key` whose digest matches the text; None without a match, after the same work."""
         digests = [digest_key(text, pepper) for pepper in self._peppers.values()]
         secrets = () if key is None else key.secrets
-        padded = (*secrets, *(_NO_SECRET,) * (_MAX_SECRETS - len(secrets)))  # guard: key-same-work
+        padded = (*secrets, *(_NO_SECRET,) * (MAX_KEY_SECRETS - len(secrets)))  # guard: key-same-work
         found = None
         for secret in padded:
             if sum(hmac.compare_digest(digest, secret.digest) for digest in digests) > 0:

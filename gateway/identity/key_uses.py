@@ -17,23 +17,20 @@ from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, KeySecret, KeyUse
 from gateway.errors import GatewayError
+from gateway.identity.limits import MAX_WAITING_USES, USES_CLOSE_S, USES_PAUSE_S
 
 log = structlog.get_logger(__name__)
-
-PAUSE_S = 60.0
-_CLOSE_S = 3.0
-_MAX_WAITING = 20_000
 
 
 class KeyUseLog:
     """Buffer of uses that are not stored yet. Enter it with `async with`, once, while the store is open."""
 
     def __init__(
-        self, save: Callable[[TenantId, Sequence[KeyUse]], Awaitable[None]], *, pause_s: float = PAUSE_S
+        self, save: Callable[[TenantId, Sequence[KeyUse]], Awaitable[None]], *, pause_s: float = USES_PAUSE_S
     ) -> None:
         self._save = save
         self._pause_s = pause_s
-        self._waiting = BoundedCache[tuple[KeyId, int], tuple[TenantId, KeyUse]](_MAX_WAITING)
+        self._waiting = BoundedCache[tuple[KeyId, int], tuple[TenantId, KeyUse]](MAX_WAITING_USES)
         self._tasks = TaskSupervisor()
 
     @property
@@ -48,7 +45,7 @@ class KeyUseLog:
     async def __aexit__(self, *_: object) -> None:
         """Stop the writer, and store the remaining uses within 3 s."""
         await self._tasks.close()
-        with anyio.move_on_after(_CLOSE_S, shield=True):
+        with anyio.move_on_after(USES_CLOSE_S, shield=True):
             await self.store()
 
     def note(self, key: Key, secret: KeySecret, renewed: KeySecret | None) -> None:

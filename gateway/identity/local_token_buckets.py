@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 
 from gateway.domain.fairness.bounded_cache import BoundedCache
-
-MAX_NAMES = 10_000
+from gateway.identity.limits import MAX_BUCKETS
 
 
 class TokenBuckets:
@@ -18,7 +17,7 @@ class TokenBuckets:
     """
 
     def __init__(
-        self, *, rate: float, burst: float, limit: int = MAX_NAMES, clock: Callable[[], float] = time.monotonic
+        self, *, rate: float, burst: float, limit: int = MAX_BUCKETS, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.rate = rate
         self.burst = burst

@@ -10,10 +10,9 @@ import structlog
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import BrokenSetting
+from gateway.identity.limits import MIN_OPERATOR_KEY_LENGTH
 
 log = structlog.get_logger(__name__)
-
-_MIN_LENGTH = 32
 
 
 class OperatorKeys:
@@ -63,8 +62,10 @@ class OperatorKeys:
 def _read(configured: str) -> Mapping[bytes, Operator]:
     """The operators by the digests of their keys."""
     keys = configured.split(",")
-    if any(len(key) < _MIN_LENGTH for key in keys):  # guard: operator-key-length
-        raise BrokenSetting(f"every operator key must have at least {_MIN_LENGTH} characters; commas separate keys")
+    if any(len(key) < MIN_OPERATOR_KEY_LENGTH for key in keys):  # guard: operator-key-length
+        raise BrokenSetting(
+            f"every operator key must have at least {MIN_OPERATOR_KEY_LENGTH} characters; commas separate keys"
+        )
     return {hashlib.sha256(key.encode()).digest(): Operator(key=_name_of(key)) for key in keys}
 
 

@@ -15,9 +15,9 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import DatabaseUnavailable
 from gateway.identity.access_tokens import audiences_of, is_jwt
 from gateway.identity.introspection import Introspection
+from gateway.identity.limits import FRESH_ISSUERS_S
 from gateway.identity.people import IssuerDirectory, is_resource_path
 
-_FRESH_S = 1.5
 _CACHED_TENANTS = 10_000
 _CACHED_TOKENS = 1000
 """Limit on tokens whose audiences are cached: reading the claims of one costs about 100 µs, a fifth of a call."""
@@ -87,7 +87,7 @@ class OwnAudiences:
                 raise
             return known
         issuers = found.issuers if found else ()
-        self._cached[principal.tenant] = time.monotonic() + _FRESH_S, issuers
+        self._cached[principal.tenant] = time.monotonic() + FRESH_ISSUERS_S, issuers
         return issuers
 
 

@@ -10,10 +10,9 @@ from typing import Generic, TypeVar
 import anyio
 
 from gateway.errors import DatabaseUnavailable, GatewayError, Unavailable
+from gateway.identity.limits import LOOKUP_RETRY_S, LOOKUP_SLOT_S
 
 _CONCURRENT_LOOKUPS = 4  # guard: key-lookups-at-once
-_SLOT_TIMEOUT_S = 5.0
-_RETRY_S = 1.0
 
 _Name = TypeVar("_Name", bound=Hashable)
 _Answer = TypeVar("_Answer")
@@ -82,10 +81,10 @@ class SingleFlight(Generic[_Name, _Answer]):
         return answer
 
     async def _in_place(self, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        with anyio.move_on_after(_SLOT_TIMEOUT_S) as scope:
+        with anyio.move_on_after(LOOKUP_SLOT_S) as scope:
             await self._slots.acquire()
         if scope.cancelled_caught:
-            raise self._busy("Too many credential lookups are pending; retry later.", retry_after_s=_RETRY_S)
+            raise self._busy("Too many credential lookups are pending; retry later.", retry_after_s=LOOKUP_RETRY_S)
         try:
             return await look_up()
         finally:

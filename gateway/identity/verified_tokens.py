@@ -20,10 +20,7 @@ from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, TenantIssuers
 from gateway.identity.access_tokens import KeySource, VerifiedToken, verify
 from gateway.identity.issued_tokens import IssuedToken, IssuedTokens
-from gateway.identity.limits import MAX_TOKEN_CACHE_BYTES
-
-_ENTRY_BYTES = 700
-_DIGEST_BYTES = 16
+from gateway.identity.limits import DIGEST_BYTES, MAX_TOKEN_CACHE_BYTES, TOKEN_ENTRY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ class VerifiedTokens:
         if (packed := _pack(contents)) is None:
             return token
         entry = _VerifiedEntry(token.issuer.id, token.issuer.version, used.kid, used.published, packed)
-        self._held.put(found.tenant, mark, entry, len(packed) + _ENTRY_BYTES)
+        self._held.put(found.tenant, mark, entry, len(packed) + TOKEN_ENTRY_BYTES)
         return token
 
     def verify_issued(self, tenant: TenantId, text: str, *, issuer: str, audience: str) -> IssuedToken:
@@ -100,7 +97,7 @@ class VerifiedTokens:
                 return token
         token = self._issued.verify(text, issuer=issuer, audience=audience)
         if (packed := _pack(token)) is not None:
-            self._held_issued.put(tenant, mark, packed, len(packed) + _ENTRY_BYTES)
+            self._held_issued.put(tenant, mark, packed, len(packed) + TOKEN_ENTRY_BYTES)
         return token
 
     async def _recall(self, found: TenantIssuers, held: _VerifiedEntry) -> VerifiedToken | None:
@@ -125,7 +122,7 @@ class VerifiedTokens:
 
     def _digest(self, text: str, audience: str) -> bytes:
         named = f"{audience}\n{text}".encode("utf-8", "replace")  # guard: verified-token-audience
-        return hashlib.blake2b(named, key=self._seal, digest_size=_DIGEST_BYTES).digest()
+        return hashlib.blake2b(named, key=self._seal, digest_size=DIGEST_BYTES).digest()
 
 
 def _pack(contents: _Contents | IssuedToken) -> bytes | None:

@@ -210,7 +210,7 @@ async def test_a_hung_issuer_holds_up_its_own_tokens_only(
     gateway: RunningGateway, tokens: OpaqueTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: requests to an issuer end in time with 503; keys and other tenants go on meanwhile (ISO-2)."""
-    monkeypatch.setattr(introspection, "_ASK_S", 0.5)
+    monkeypatch.setattr(introspection, "INTROSPECTION_S", 0.5)
     await add_opaque(gateway, "acme", tokens)
     key = await gateway.create_key("acme", "mcp")
     async with recording_upstream() as server:

@@ -19,8 +19,9 @@ from gateway.domain.refusals import SignInExpired, SignInFailed
 from gateway.domain.tenancy.accounts import AccountOwner, UserAccount
 from gateway.errors import NotFound, TokenRefused
 from gateway.identity.oauth.account_tokens import AccountLinks, tokens_of
+from gateway.identity.oauth.limits import PENDING_S
 from gateway.identity.oauth.relying_party import challenge_of
-from gateway.identity.oauth.sign_in import NAMED, PENDING_S, AuthorizationResponse, UseOnce
+from gateway.identity.oauth.sign_in import NAMED, AuthorizationResponse, UseOnce
 from gateway.upstream.auth.token_endpoint import code_exchange, fetch_tokens
 
 

@@ -36,21 +36,21 @@ from gateway.domain.tenancy.accounts import AccountOwner, AccountState
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.sign_ins import ProviderTokens
 from gateway.errors import CredentialMissing, GatewayError, TokenRefused, Unavailable, UpstreamTimeout
+from gateway.identity.oauth.limits import (
+    ACCOUNT_CACHE_S,
+    EXPIRY_MARGIN_S,
+    MAX_REFRESH_POLLS,
+    REFRESH_POLL_S,
+    REFRESH_S,
+    REFUSAL_WINDOW_S,
+)
 from gateway.upstream.auth.token_endpoint import TokenResponse, fetch_tokens, token_refresh
 
 log = structlog.get_logger(__name__)
 
 LINK_PURPOSE = "account links"
 _CAPACITY = 4096
-_CACHE_S = 5.0
-"""Seconds for which a replica caches a token; a disconnected account is detected after this time."""
-_EXPIRY_MARGIN_S = 30.0
 _EXPIRY_MARGIN_SHARE = 0.2
-_REFRESH_S = 30.0
-_POLL_S = 0.25
-_MAX_POLLS = 120
-_REFUSAL_WINDOW_S = 60.0
-"""A second refused token within these seconds means that the account has to be connected again."""
 _STORE_TRIES = 5
 _NOT_CONNECTED = "The call acts with your own account ({name}), and you have not connected one yet."
 _NO_SIGN_IN = (
@@ -123,7 +123,7 @@ class StoredAccountTokens:
     ) -> str:
         tenant, name = principal.tenant, _cache_key(principal, named, terms)
         may_refresh = refused is None or self._may_refresh(tenant, name)
-        for _ in range(_MAX_POLLS):
+        for _ in range(MAX_REFRESH_POLLS):
             owner, found = await find_account(tenant, self._catalog, principal.key, named)
             if found is None or found.account.state is AccountState.REFUSED:
                 text = _NOT_CONNECTED if found is None else _REFUSED
@@ -137,20 +137,20 @@ class StoredAccountTokens:
             if lease is not None:
                 with anyio.CancelScope(shield=True):  # a cancellation would lose the new refresh token
                     return await self._refresh(principal, named, terms, lease=lease, refused=refused)
-            await anyio.sleep(_POLL_S)
+            await anyio.sleep(REFRESH_POLL_S)
         raise Unavailable("another request refreshes the tokens of the account; retry later", retry_after_s=1.0)
 
     def _find_cached(self, tenant: TenantId, name: str) -> str | None:
-        """Return the cached access token; None if it is older than `_CACHE_S`."""
+        """Return the cached access token; None if it is older than `ACCOUNT_CACHE_S`."""
         held = self._held.get(tenant, name)
-        is_usable = held is not None and time.monotonic() - held[0] < _CACHE_S and _is_fresh(held[1])
+        is_usable = held is not None and time.monotonic() - held[0] < ACCOUNT_CACHE_S and _is_fresh(held[1])
         return held[1].access_token if held is not None and is_usable else None
 
     def _may_refresh(self, tenant: TenantId, name: str) -> bool:
-        """True unless an earlier refusal was within `_REFUSAL_WINDOW_S`, which means that a refresh does not help."""
+        """True unless an earlier refusal was within `REFUSAL_WINDOW_S`, which means that a refresh does not help."""
         before = self._refused.get(tenant, name)
         self._refused.put(tenant, name, time.monotonic())
-        return before is None or time.monotonic() - before > _REFUSAL_WINDOW_S
+        return before is None or time.monotonic() - before > REFUSAL_WINDOW_S
 
     async def _refresh(
         self, principal: Principal, named: NamedCredential, terms: AccountTerms, *, lease: str, refused: str | None
@@ -170,7 +170,7 @@ class StoredAccountTokens:
         client = Credential(username=terms.client_id, value=named.credential.value)
         wanted = token_refresh(named.name, terms.token_url, client, before.refresh_token)
         try:
-            with anyio.fail_after(_REFRESH_S):
+            with anyio.fail_after(REFRESH_S):
                 response = await fetch_tokens(catalog.upstream, tenant, wanted)
         except TokenRefused as error:
             if error.error != "invalid_grant":
@@ -200,7 +200,7 @@ class StoredAccountTokens:
             except Unavailable:
                 if tried == _STORE_TRIES - 1:
                     raise
-                await anyio.sleep(2**tried * _POLL_S)
+                await anyio.sleep(2**tried * REFRESH_POLL_S)
 
     async def _account_required(
         self, principal: Principal, named: NamedCredential, owner: KeyId, text: str, *, is_sent: bool
@@ -240,7 +240,7 @@ def tokens_of(response: TokenResponse, before: ProviderTokens | None = None) -> 
     is_bounded = refresh_token is not None and response.declares_life
     return ProviderTokens(
         access_token=token.value,
-        access_ends_at=token.expires_at - min(_EXPIRY_MARGIN_S, token.life_s * _EXPIRY_MARGIN_SHARE)
+        access_ends_at=token.expires_at - min(EXPIRY_MARGIN_S, token.life_s * _EXPIRY_MARGIN_SHARE)
         if is_bounded
         else math.inf,
         refresh_token=refresh_token,

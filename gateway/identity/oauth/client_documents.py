@@ -36,18 +36,22 @@ from gateway.errors import (
     UpstreamError,
 )
 from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.identity.oauth.limits import (
+    DOCUMENT_FETCH_S,
+    DOCUMENT_FRESH_S,
+    DOCUMENT_RETRY_S,
+    DOCUMENT_STALE_S,
+    MAX_CLIENT_DOCUMENT_BYTES,
+    MAX_CLIENT_ID_LENGTH,
+    MAX_CLIENT_NAME_LENGTH,
+    MAX_DOCUMENTS,
+    MAX_FAILED_DOCUMENTS,
+    MAX_FETCHES,
+)
 from gateway.identity.single_flight import SingleFlight
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 
-MAX_NAME_LENGTH = 200
-_MAX_URL_LENGTH = 300
-_LIMIT_BYTES = 32 * 1024
-_FETCH_S = 5.0
-_FRESH_S, _RETRY_S, _STALE_S = 600.0, 30.0, 24 * 3600.0
-_MAX_DOCUMENTS, _MAX_FAILURES = 4096, 1024
-_MAX_FETCHES = 10_000
-"""Limit on requests for different documents; the slot pools limit their fetches."""
 _RATE, _BURST = 1.0, 30.0
 """Fetch rate and burst of one tenant, for known clients and for others; cached documents do not count."""
 _NETWORK_RATE, _NETWORK_BURST = 0.25, 8.0
@@ -73,9 +77,9 @@ class ClientDocuments:
     def __init__(self, upstream: UpstreamClient, is_known: FindKnown) -> None:
         self._upstream = upstream
         self._is_known = is_known
-        self._held = FairCache[str, _CachedDocument](_MAX_DOCUMENTS)
-        self._failures = FairCache[str, tuple[float, GatewayError]](_MAX_FAILURES)
-        self._flights = SingleFlight[tuple[str, str, str], OAuthClient](Unavailable, at_once=_MAX_FETCHES)
+        self._held = FairCache[str, _CachedDocument](MAX_DOCUMENTS)
+        self._failures = FairCache[str, tuple[float, GatewayError]](MAX_FAILED_DOCUMENTS)
+        self._flights = SingleFlight[tuple[str, str, str], OAuthClient](Unavailable, at_once=MAX_FETCHES)
         self._known_rates = TokenBuckets(rate=_RATE, burst=_BURST)
         self._rates = TokenBuckets(rate=_RATE, burst=_BURST)
         self._network_rates = TokenBuckets(rate=_NETWORK_RATE, burst=_NETWORK_BURST)
@@ -101,7 +105,7 @@ class ClientDocuments:
         try:
             return await self._flights.take((tenant, url, network), partial(self._renew, tenant, url, network))
         except (LimitExceeded, Unavailable):
-            if held is None or time.monotonic() - held.fetched_at > _STALE_S:  # guard: client-document-stale
+            if held is None or time.monotonic() - held.fetched_at > DOCUMENT_STALE_S:  # guard: client-document-stale
                 raise
             return held.client
 
@@ -127,7 +131,7 @@ class ClientDocuments:
                 self._note_failure(tenant, url, error)
                 raise
             now = time.monotonic()
-            self._held.put(tenant, url, _CachedDocument(client, now, now + _FRESH_S))
+            self._held.put(tenant, url, _CachedDocument(client, now, now + DOCUMENT_FRESH_S))
             return client
 
     def _limit_rate(self, tenant: TenantId, network: str, *, is_known: bool) -> None:
@@ -143,26 +147,26 @@ class ClientDocuments:
 
     def _note_failure(self, tenant: TenantId, url: str, error: ClientRefused | Unavailable) -> None:
         """Cache a failure; a document that was refused is not used any more."""
-        held, retry_at = self._held.get(tenant, url), time.monotonic() + _RETRY_S
+        held, retry_at = self._held.get(tenant, url), time.monotonic() + DOCUMENT_RETRY_S
         if isinstance(error, ClientRefused):
             self._held.drop(tenant, url)  # guard: client-document-withdrawn
         elif held is not None:
-            held.due_at = min(retry_at, held.fetched_at + _STALE_S)
+            held.due_at = min(retry_at, held.fetched_at + DOCUMENT_STALE_S)
         self._failures.put(tenant, url, (retry_at, error))
 
     async def _fetch(self, tenant: TenantId, url: str) -> OAuthClient:
         try:
-            with anyio.fail_after(_FETCH_S):  # guard: client-document-time
+            with anyio.fail_after(DOCUMENT_FETCH_S):  # guard: client-document-time
                 # guard: client-document-size
-                body = await fetch_document(self._upstream, url, limit=_LIMIT_BYTES, tenant=tenant)
+                body = await fetch_document(self._upstream, url, limit=MAX_CLIENT_DOCUMENT_BYTES, tenant=tenant)
         except TimeoutError:
             reason = "The client's metadata document did not arrive in time; retry later."
-            raise Unavailable(reason, retry_after_s=_RETRY_S) from None
+            raise Unavailable(reason, retry_after_s=DOCUMENT_RETRY_S) from None
         except (UpstreamError, DocumentTooLarge) as error:
             reason = f"The client's metadata document cannot be read. {error.message}"
             if _is_final(error):
                 raise ClientRefused(reason) from None
-            raise Unavailable(reason, retry_after_s=_RETRY_S) from None
+            raise Unavailable(reason, retry_after_s=DOCUMENT_RETRY_S) from None
         return read_document(url, body)
 
 
@@ -175,7 +179,7 @@ def _is_final(error: UpstreamError | DocumentTooLarge) -> bool:
 
 def is_document_url(client_id: str) -> bool:
     """True if a client id is an https URL with a path, in a canonical form that no other spelling is equivalent to."""
-    if len(client_id) > _MAX_URL_LENGTH or not _URL.fullmatch(client_id):
+    if len(client_id) > MAX_CLIENT_ID_LENGTH or not _URL.fullmatch(client_id):
         return False
     return not {".", ".."} & set(urlsplit(client_id).path.split("/"))
 
@@ -216,9 +220,9 @@ def _is_public(members: Mapping[str, Any]) -> bool:
 
 
 def read_name(members: Mapping[str, Any], default: str) -> str:
-    """Return the client name of the metadata, truncated to `MAX_NAME_LENGTH`."""
+    """Return the client name of the metadata, truncated to `MAX_CLIENT_NAME_LENGTH`."""
     name = members.get("client_name")
-    return name.strip()[:MAX_NAME_LENGTH] or default if isinstance(name, str) else default
+    return name.strip()[:MAX_CLIENT_NAME_LENGTH] or default if isinstance(name, str) else default
 
 
 def read_redirect_uris(members: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from gateway.domain.refusals import ClientRefused
 from gateway.domain.tenancy.grants import ClientKind, ClientStatus, OAuthClient
 from gateway.domain.tenancy.issuers import SignInClient, TenantIssuers
 from gateway.identity.oauth.client_documents import ClientDocuments, is_document_url
-
-_MAX_ID_LENGTH = 300
+from gateway.identity.oauth.limits import MAX_CLIENT_ID_LENGTH
 
 
 class ClientDirectory:
@@ -58,7 +57,11 @@ class ClientDirectory:
         )
 
     async def _find_stored(self, found: TenantIssuers, client_id: str) -> OAuthClient:
-        stored = await find_client(found.tenant, self._catalog, client_id) if len(client_id) <= _MAX_ID_LENGTH else None
+        stored = (
+            await find_client(found.tenant, self._catalog, client_id)
+            if len(client_id) <= MAX_CLIENT_ID_LENGTH
+            else None
+        )
         if stored is None:
             raise ClientRefused(
                 "The application is not known here. It must register again, or its client_id must be the https URL"

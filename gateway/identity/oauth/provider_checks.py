@@ -32,6 +32,7 @@ from gateway.domain.refusals import SignInRefused
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignedInPerson, SignIn
 from gateway.errors import GatewayError, TokenRefused, Unavailable
 from gateway.identity.access_tokens import TokenRejected
+from gateway.identity.oauth.limits import EXPIRY_MARGIN_S, LEASE_PAUSE_S
 from gateway.identity.oauth.relying_party import ClaimsState, RelyingParty, client_of
 
 log = structlog.get_logger(__name__)
@@ -40,8 +41,7 @@ FRESH = timedelta(minutes=5)
 """Age up to which claims and tokens are used without a refresh."""
 STALE = timedelta(hours=1)
 """Age up to which they are used while the provider is unavailable."""
-_LEASE_TRIES, _LEASE_PAUSE_S = 20, 0.25
-_EXPIRY_MARGIN_S = 30.0
+_LEASE_TRIES = 20
 _ENDED = frozenset({"invalid_grant", "access_denied"})
 _SIGN_IN_AGAIN = "The provider does not know this sign-in any more; sign in again."
 _Stored = tuple[SignIn, ProviderTokens]
@@ -115,7 +115,7 @@ class ProviderChecks:
         lease = secrets.token_hex(8)
         for _ in range(_LEASE_TRIES):
             if not await take_lease(tenant, self._catalog, holder.sign_in.id, lease):
-                await anyio.sleep(_LEASE_PAUSE_S)
+                await anyio.sleep(LEASE_PAUSE_S)
                 continue
             with anyio.CancelScope(shield=True):  # a token that the provider has replaced must be stored
                 stored = await self._open(tenant, holder.sign_in)  # the last holder of the lease may have renewed it
@@ -160,4 +160,4 @@ def _limit_age(holder: SignedInPerson, now: datetime) -> SignedInPerson:
 
 
 def _has_valid_token(stored: _Stored) -> bool:
-    return stored[1].access_ends_at - _EXPIRY_MARGIN_S > time.time()
+    return stored[1].access_ends_at - EXPIRY_MARGIN_S > time.time()

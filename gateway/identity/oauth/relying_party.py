@@ -22,11 +22,11 @@ from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, SignInClient
 from gateway.domain.tenancy.sign_ins import ProviderTokens
 from gateway.errors import Unavailable, UpstreamError
 from gateway.identity.access_tokens import KeySource, TokenRejected, claim_at, read_person, verify_id_token
+from gateway.identity.oauth.limits import MAX_USERINFO_BYTES
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.auth.token_endpoint import TokenResponse, code_exchange, fetch_tokens, token_refresh
 from gateway.upstream.client import UpstreamClient
 
-_LIMIT_BYTES = 256 * 1024
 _OK, _SERVER_ERROR = 200, 500
 
 
@@ -179,7 +179,7 @@ class RelyingParty:
         request = UpstreamRequest(
             method="GET", url=url, headers=headers, idempotent=True, credential=digest_of((token,))
         )
-        answer = await self._upstream.send(request, tenant=tenant, limit_bytes=_LIMIT_BYTES)
+        answer = await self._upstream.send(request, tenant=tenant, limit_bytes=MAX_USERINFO_BYTES)
         if answer.status >= _SERVER_ERROR:
             raise SignInFailed(f"The provider's UserInfo endpoint responded with status {answer.status}.")
         try:

@@ -17,11 +17,9 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.grants import OAuthClient
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.redirect_uris import host_of
+from gateway.identity.oauth.limits import REQUEST_S
 
 REQUEST_PURPOSE = "authorization requests"
-REQUEST_S = 600
-"""Lifetime of a validated request, in seconds."""
-MAX_STATE_LENGTH = 1000
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 """A code challenge of the method S256 (RFC 7636 section 4.2)."""
 

@@ -22,6 +22,7 @@ from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.errors import TokenRefused
 from gateway.identity.access_tokens import TokenRejected
+from gateway.identity.oauth.limits import PENDING_S
 from gateway.identity.oauth.relying_party import (
     AuthorizationTerms,
     ProviderIdentity,
@@ -33,8 +34,6 @@ from gateway.identity.refusal_trail import RefusalTrail, note_sign_in
 
 log = structlog.get_logger(__name__)
 
-PENDING_S = 600
-"""Seconds within which a person has to sign in at the provider."""
 SESSION = timedelta(hours=8)
 """Maximum duration of a browser session."""
 _CONTINUATION = timedelta(days=1)

@@ -14,10 +14,10 @@ from gateway.domain.refusals import SignInRefused
 from gateway.domain.tenancy.grants import GrantState
 from gateway.domain.tenancy.principals import InboundToken, Principal
 from gateway.errors import CredentialMissing
+from gateway.identity.oauth.limits import SUBJECT_TOKEN_CACHE_S
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.people import IssuerDirectory
 
-_CACHED_S = 20.0
 _CAPACITY = 4096
 
 
@@ -41,7 +41,7 @@ class SubjectTokens:
             return principal.token
         held = self._held.get(principal.tenant, principal.key)
         if held is None or held[0] <= time.monotonic():
-            held = time.monotonic() + _CACHED_S, await self._open(principal)
+            held = time.monotonic() + SUBJECT_TOKEN_CACHE_S, await self._open(principal)
             self._held.put(principal.tenant, principal.key, held)
         return held[1]
 

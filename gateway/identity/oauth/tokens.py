@@ -16,18 +16,14 @@ from gateway.domain.tenancy.grant_secrets import Presented, RefreshTokenState, n
 from gateway.domain.tenancy.grants import Grant, GrantSecrets, GrantUse
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.sign_ins import SignedInPerson
-from gateway.identity.issued_tokens import MAX_LIFETIME_S, IssuedTokens
+from gateway.identity.issued_tokens import IssuedTokens
+from gateway.identity.limits import MAX_LIFETIME_S
+from gateway.identity.oauth.limits import EARLY_S
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import client_of
 from gateway.identity.refusal_trail import RefusalTrail, note_sign_in
 
 ROTATION_PURPOSE = "refresh token rotation"
-_EARLY_S = 10
-"""Seconds before the end of an access token at which clients are to refresh it.
-
-Clocks, latency and whole seconds in tokens otherwise let a client send an expired token. The SDK for Python then starts
-a new sign-in instead of a refresh.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +132,7 @@ class TokenIssue:
         person, bound = holder.sign_in.claims, usable.thumbprint
         granted = replace(used, scopes=holder.issuer.granted_scopes(person, used.scopes))
         text = self._issued.sign(granted, person, holder.issuer, issuer=issuer, life_s=life_s, thumbprint=bound)
-        stated_s = max(1, life_s - min(_EARLY_S, life_s // 2))
+        stated_s = max(1, life_s - min(EARLY_S, life_s // 2))
         return TokenSet(access_token=text, life_s=stated_s, refresh_token=following.text, scopes=granted.scopes)
 
     async def _issue_retry(

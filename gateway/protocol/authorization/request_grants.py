@@ -16,14 +16,8 @@ from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.identity.access_tokens import TokenRejected
 from gateway.identity.issued_tokens import IssuedTokens
 from gateway.identity.oauth.clients import digest_secret
-from gateway.identity.oauth.requests import (
-    CHALLENGE,
-    MAX_STATE_LENGTH,
-    AuthorizationRequest,
-    SealedRequests,
-    canonical,
-    read_scopes,
-)
+from gateway.identity.oauth.limits import MAX_STATE_LENGTH
+from gateway.identity.oauth.requests import CHALLENGE, AuthorizationRequest, SealedRequests, canonical, read_scopes
 from gateway.identity.oauth.tokens import TokenIssue, TokenSet, UsableGrant
 from gateway.identity.people import People, Resource, Target
 

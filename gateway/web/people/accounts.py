@@ -22,7 +22,8 @@ from gateway.domain.refusals import SignInExpired
 from gateway.domain.tenancy.accounts import AccountOwner
 from gateway.errors import BadInput, DecidingRule, Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
 from gateway.identity.oauth.account_flow import AccountFlow, PendingAccount
-from gateway.identity.oauth.sign_in import PENDING_S, AuthorizationResponse
+from gateway.identity.oauth.limits import PENDING_S
+from gateway.identity.oauth.sign_in import AuthorizationResponse
 from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 from gateway.web.html.documents import page, respond, visible

@@ -19,7 +19,8 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.refusals import SignInExpired
 from gateway.domain.tenancy.issuers import Issuer, TenantIssuers
 from gateway.errors import BadInput, GatewayError, NotFound
-from gateway.identity.oauth.sign_in import PENDING_S, AuthorizationResponse, PendingSignIn, SignInFlow
+from gateway.identity.oauth.limits import PENDING_S
+from gateway.identity.oauth.sign_in import AuthorizationResponse, PendingSignIn, SignInFlow
 from gateway.identity.refusal_trail import note_refusal
 from gateway.web.html.documents import HEADERS, page, refuse, respond, visible
 from gateway.web.html.forms import check_same_origin, read_fields, read_form

@@ -178,7 +178,7 @@ async def test_a_place_inside_is_not_dialled(certificate: Path) -> None:
 
 async def test_a_document_that_does_not_end_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a slow server holds a place for a bounded time (IDN-2)."""
-    monkeypatch.setattr(client_documents, "_FETCH_S", 0.05)
+    monkeypatch.setattr(client_documents, "DOCUMENT_FETCH_S", 0.05)
     place.server.gate = anyio.Event()  # type: ignore[assignment]  # only `wait` and `set` are used
 
     with anyio.fail_after(5):
@@ -232,7 +232,7 @@ async def test_known_clients_are_fetched_at_a_bounded_rate(place: Place) -> None
 
 async def test_a_client_outlasts_an_outage_of_its_host(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the last document counts while its host is away or the rate is used up, for a day at most (IDN-2)."""
-    monkeypatch.setattr(client_documents, "_FRESH_S", -1.0)
+    monkeypatch.setattr(client_documents, "DOCUMENT_FRESH_S", -1.0)
     found = await place.find()
     place.server.status = 404
     await place.flood()
@@ -247,14 +247,14 @@ async def test_a_client_outlasts_an_outage_of_its_host(place: Place, monkeypatch
     place.server.status = 200
     await place.find(tenant=OTHER)
     place.server.status = 503
-    monkeypatch.setattr(client_documents, "_STALE_S", 0.0)
+    monkeypatch.setattr(client_documents, "DOCUMENT_STALE_S", 0.0)
     assert "503" in await place.refusal(tenant=OTHER, error=Unavailable)
 
 
 async def test_a_client_ends_with_its_document(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a document that its host has deleted counts no more, also in a later outage (IDN-2)."""
-    monkeypatch.setattr(client_documents, "_FRESH_S", -1.0)
-    monkeypatch.setattr(client_documents, "_RETRY_S", -1.0)
+    monkeypatch.setattr(client_documents, "DOCUMENT_FRESH_S", -1.0)
+    monkeypatch.setattr(client_documents, "DOCUMENT_RETRY_S", -1.0)
     await place.find()
     for status, error in ((404, ClientRefused), (503, Unavailable)):
         place.server.status = status

@@ -103,7 +103,7 @@ async def test_a_refused_token_is_not_asked_about_again_at_once(desk: Desk) -> N
 
 async def test_known_tokens_do_not_wait_for_unknown_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: while invented tokens fill every place at a slow issuer, a known token has its own; few wait (ISO-6)."""
-    monkeypatch.setattr(introspection, "_MAX_WAITING", 10)
+    monkeypatch.setattr(introspection, "MAX_WAITING_LOOKUPS", 10)
     client = desk.issuer.introspection
     assert client is not None
     desk.issuer = replace(desk.issuer, introspection=replace(client, cache_s=0))
@@ -234,7 +234,7 @@ async def test_a_flood_of_invented_tokens_reads_an_external_secret_once(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: while the store of the client's secret fails, strangers cannot make the gateway flood it (ISO-6)."""
-    monkeypatch.setattr(introspection, "_SECRET_RETRY_S", 60.0)
+    monkeypatch.setattr(introspection, "SECRET_RETRY_S", 60.0)
     reads: list[TenantId] = []
 
     async def open_secret(tenant: TenantId, _: Issuer) -> str:

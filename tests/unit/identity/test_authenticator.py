@@ -731,7 +731,7 @@ async def test_what_is_remembered_is_bounded(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: many keys do not fill the memory; the oldest answers go first."""
-    monkeypatch.setattr("gateway.identity.authenticator._MAX_REMEMBERED", 3)
+    monkeypatch.setattr("gateway.identity.authenticator.MAX_REMEMBERED", 3)
     minted = [mint_key() for _ in range(5)]
     for key in minted:
         keys.add(key)

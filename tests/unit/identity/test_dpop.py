@@ -159,9 +159,9 @@ async def test_proofs_are_refused_while_their_use_cannot_be_stored(monkeypatch: 
 
     with pytest.raises(RedisUnavailable):
         await _check(KEY.prove(URL, TOKEN), checks=ProofChecks(away))
-    monkeypatch.setattr(dpop, "_BURST_S", 2e6)
-    monkeypatch.setattr(dpop, "_PROOFS_PER_S", 2e-6)
-    monkeypatch.setattr(dpop, "_PROOFS_PER_S_EACH", 1e-6)
+    monkeypatch.setattr(dpop, "PROOF_BURST_S", 2e6)
+    monkeypatch.setattr(dpop, "PROOFS_PER_S", 2e-6)
+    monkeypatch.setattr(dpop, "PROOFS_PER_S_EACH", 1e-6)
     checks = ProofChecks(Used())
     for _ in range(2):
         await _check(KEY.prove(URL, TOKEN), checks=checks)
@@ -177,8 +177,8 @@ async def test_proofs_are_refused_while_their_use_cannot_be_stored(monkeypatch: 
 
 async def test_strangers_at_the_token_endpoint_refuse_no_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: anyone can prove a new key there, so these proofs do not use up those of calls (ISO-6)."""
-    monkeypatch.setattr(dpop, "_BURST_S", 1e6)
-    monkeypatch.setattr(dpop, "_PROOFS_PER_S", 1e-6)
+    monkeypatch.setattr(dpop, "PROOF_BURST_S", 1e6)
+    monkeypatch.setattr(dpop, "PROOFS_PER_S", 1e-6)
     checks = ProofChecks(Used())
     await checks.prove(ACME, Proof(OTHER.prove(URL, None), "POST"), url=URL)
     with pytest.raises(LimitExceeded):

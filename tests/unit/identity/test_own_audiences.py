@@ -79,7 +79,7 @@ async def test_unknown_audiences_are_no_permission_while_the_database_is_away(mo
     stored = Stored()
     stored.issuers["acme"] = TenantIssuers(tenant=TENANT, issuers=(replace(CORP, audiences=("api://gateway",)),))
     own, unread = _own(stored), _own(stored)
-    monkeypatch.setattr("gateway.identity.own_audiences._FRESH_S", 0.0)
+    monkeypatch.setattr("gateway.identity.own_audiences.FRESH_ISSUERS_S", 0.0)
     assert await own.include(ADA, "api://gateway")
 
     async def is_away(_: IssuerDirectory, __: str) -> None:

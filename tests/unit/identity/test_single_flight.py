@@ -124,7 +124,7 @@ async def test_whoever_comes_after_a_change_is_given_nothing_older() -> None:
 
 async def test_nobody_waits_for_ever_for_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: whoever cannot be looked up in time is told to come back (TEN-3)."""
-    monkeypatch.setattr("gateway.identity.single_flight._SLOT_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("gateway.identity.single_flight.LOOKUP_SLOT_S", 0.01)
     turns, lookups = SingleFlight[int, int](), Lookups()
     async with anyio.create_task_group() as group:
         for name in range(4):
