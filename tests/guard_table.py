@@ -1773,7 +1773,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
     "tests/behaviour/protocol/test_wished_forms.py": {
         "lists-not-stored": (
-            swap("is_list and size_of(body) <= MAX_STORED_LIST", "is_list"),
+            swap("is_list and size_of(body) <= MAX_STORED_LIST_BYTES", "is_list"),
             "test_a_large_list_is_json_for_every_client",
         ),
     },

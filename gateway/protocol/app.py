@@ -11,14 +11,15 @@ from gateway.domain.fairness.share import FairSlotPool
 from gateway.identity.authenticator import Authenticator
 from gateway.protocol.endpoint import McpEndpoint
 from gateway.protocol.fast_path import FastPath
-from gateway.protocol.http.sse_streams import KEEP_ALIVE_S, OpenStreams
+from gateway.protocol.http.limits import KEEP_ALIVE_S
+from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.sdk_runner import SdkRunner
 from gateway.protocol.methods.server import build_server
-from gateway.protocol.sessions.client_ping import PING_S
 from gateway.protocol.sessions.dispatch import SessionDispatcher
 from gateway.protocol.sessions.get_stream import GetStreams
 from gateway.protocol.sessions.http_sse import HttpSseTransport
+from gateway.protocol.sessions.limits import PING_S
 from gateway.protocol.sessions.running_requests import RunningRequests
 from gateway.protocol.sessions.settings import SessionSettings
 from gateway.protocol.sessions.transport import SessionTransport

@@ -39,13 +39,13 @@ from gateway.protocol.http import sse_encoding
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import id_of, invalid_request, refusal
 from gateway.protocol.in_flight import InFlightLimiter
-from gateway.protocol.message_limits import MAX_CONTAINERS, MAX_VALUES
+from gateway.protocol.limits import BODY_DEADLINE_S, MAX_BYTES, MAX_CONTAINERS, MAX_USERS, MAX_VALUES
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, note_refused
 from gateway.protocol.request_rate import INITIALIZE_PRICE, RequestRateLimiter
 from gateway.protocol.sessions.http_sse import HttpSseTransport
 from gateway.protocol.sessions.transport import SessionTransport
 from gateway.protocol.stateless.envelope import envelope_error, unsupported_version_error, version_header_error
-from gateway.protocol.stateless.transport import MAX_BODY, StatelessTransport
+from gateway.protocol.stateless.transport import StatelessTransport
 from gateway.protocol.tracing import traced
 from gateway.registry.connections.connections import Connections
 from gateway.telemetry.log_context import name_client
@@ -56,8 +56,6 @@ from gateway.web.people.visitors import page_of
 from gateway.web.problems import status_of
 from gateway.web.protected_resources import challenge
 
-BODY_DEADLINE_S = 30.0
-_MAX_USERS = 10_000
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": ("GET", "POST", "DELETE"),
     "sse": ("GET",),
@@ -86,7 +84,7 @@ class McpEndpoint:
         self._legacy = legacy
         self.in_flight = InFlightLimiter()
         self.pacing = RequestRateLimiter()
-        self._users = BoundedCache[KeyId, tuple[Principal, AuthenticatedUser]](_MAX_USERS)
+        self._users = BoundedCache[KeyId, tuple[Principal, AuthenticatedUser]](MAX_USERS)
         self._find_user = self._users.get  # bound once, so that a lookup costs as much as a dictionary lookup
         self._traces = traces
 
@@ -177,7 +175,7 @@ class McpEndpoint:
             await request.respond(406, invalid_request(text, context.correlation_id))
             return
         declared = declared_length(request.scope)
-        raw = await read_body(request.receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared)
+        raw = await read_body(request.receive, limit=MAX_BYTES, deadline=BODY_DEADLINE_S, declared=declared)
         refuse_many_values(raw, values=MAX_VALUES, containers=MAX_CONTAINERS)  # guard: body-values
         message = _as_json_object(load_json(raw))
         if message is None:

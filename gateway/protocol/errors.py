@@ -34,6 +34,7 @@ from gateway.errors import (
     Unauthenticated,
     Unavailable,
 )
+from gateway.protocol.limits import MAX_ECHOED, MAX_FAULTS
 
 TASKS: Final = "io.modelcontextprotocol/tasks"
 """The extension that lets a call become a task."""
@@ -57,9 +58,6 @@ _CODES: tuple[tuple[type[GatewayError], int], ...] = (
 
 _SDK_CODES: Final[Mapping[int, str]] = {METHOD_NOT_FOUND: NotFound.code, INTERNAL_ERROR: GatewayError.code}
 """`data.code` by the SDK's error code; an error code not listed here gets `BadInput.code`."""
-
-_MAX_FAULTS: Final = 3
-_MAX_ECHOED: Final = 200
 
 _CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {
     "elicitation.form": {"elicitation": {"form": {}}},
@@ -134,8 +132,8 @@ def internal_error(correlation_id: str) -> ErrorData:
 def invalid_params(error: ValidationError, correlation_id: str) -> MCPError:
     """The error for parameters that violate their method's schema; it names the first three faults and their paths."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    faults_text = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:_MAX_FAULTS])
-    text = f"Invalid request parameters: {faults_text}" + (" …" if len(faults) > _MAX_FAULTS else "")
+    faults_text = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:MAX_FAULTS])
+    text = f"Invalid request parameters: {faults_text}" + (" …" if len(faults) > MAX_FAULTS else "")
     return MCPError(INVALID_PARAMS, text, {"code": BadInput.code, "correlation_id": correlation_id})
 
 
@@ -147,12 +145,12 @@ def with_code(error: MCPError, correlation_id: str) -> MCPError:
     if "code" in data:
         return error
     if error_data.code == METHOD_NOT_FOUND and isinstance(found, str):
-        data = {"method": found[:_MAX_ECHOED]}
+        data = {"method": found[:MAX_ECHOED]}
     code = _SDK_CODES.get(error_data.code, BadInput.code)
     return MCPError(error_data.code, error_data.message, {**data, "code": code, "correlation_id": correlation_id})
 
 
 def _fault(path: tuple[int | str, ...], kind: str, text: str) -> str:
     """Format one fault without the names of the SDK's classes."""
-    joined_path = "/".join(str(part) for part in path)[:_MAX_ECHOED]
-    return f"/{joined_path}: {'Input should be an object' if kind == 'model_type' else text[:_MAX_ECHOED]}"
+    joined_path = "/".join(str(part) for part in path)[:MAX_ECHOED]
+    return f"/{joined_path}: {'Input should be an object' if kind == 'model_type' else text[:MAX_ECHOED]}"

@@ -33,6 +33,7 @@ from gateway.handlers.null_peer import NULL_PEER, PAGES_PEER
 from gateway.protocol.errors import TASKS, internal_error, to_mcp, to_mcp_in, to_url_elicitation
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, list_result, tool_result
+from gateway.protocol.limits import MAX_ENVELOPE_BYTES, MAX_ENVELOPES, MAX_ID_LENGTH
 from gateway.protocol.methods.input_requests import shows_pages
 from gateway.protocol.methods.lists import LISTS, is_declared, render_list
 from gateway.protocol.request_context import RequestContext
@@ -59,11 +60,7 @@ _REQUEST_CAPABILITIES = frozenset({"elicitation", "sampling", "roots"})
 """Client capabilities that allow requests to the client."""
 
 _REQUIRED = TaskSupport.REQUIRED  # an enum lookup costs more than a function call
-_MAX_ENVELOPES = 1024
-_MAX_CACHED_BYTES = 4096
-"""Limit on the bytes of a cached envelope. A client may send a different envelope of 1 MB with each request."""
 
-_MAX_ID = 1024
 _PARAMETER = b"mcp-param-"
 _encode = msgspec.json.encode
 _Params = Mapping[str, Any]
@@ -76,7 +73,7 @@ class FastPath:
 
     def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
-        self._valid_envelopes = BoundedCache[bytes, None](_MAX_ENVELOPES)
+        self._valid_envelopes = BoundedCache[bytes, None](MAX_ENVELOPES)
 
     @property
     def remembered(self) -> int:
@@ -168,7 +165,7 @@ class FastPath:
             surface.validate_client_request("tools/list", MODERN, {"_meta": envelope})
         except ValidationError:
             return False
-        if len(seen) <= _MAX_CACHED_BYTES:  # guard: small-envelopes-remembered
+        if len(seen) <= MAX_ENVELOPE_BYTES:  # guard: small-envelopes-remembered
             self._valid_envelopes[seen] = None
         return True
 
@@ -254,7 +251,7 @@ def _is_list(params: _Params) -> bool:
 
 
 def _is_id(value: object) -> bool:
-    return len(value) <= _MAX_ID if isinstance(value, str) else type(value) is int
+    return len(value) <= MAX_ID_LENGTH if isinstance(value, str) else type(value) is int
 
 
 def _is_bare(meta: object) -> bool:

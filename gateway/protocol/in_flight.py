@@ -13,6 +13,7 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.policy import Limits
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import LimitExceeded
+from gateway.protocol.limits import IN_FLIGHT_RETRY_S
 from gateway.redis.limits.stream_limiter import streams_of_key
 
 SPARE: Final = 50
@@ -20,8 +21,6 @@ SPARE: Final = 50
 
 OPEN: Final = 8192
 """Maximum number of open requests of a replica."""
-
-_RETRY_S = 1.0
 
 
 class InFlightLimiter:
@@ -47,7 +46,7 @@ class InFlightLimiter:
             limit = limits.concurrency + streams_of_key(limits.streams) + SPARE
             if count >= limit:  # guard: requests-of-one-key
                 message = f"too many concurrent requests of this key (limit {limit} per replica); retry later"
-                raise LimitExceeded(message, limit="requests", retry_after_s=_RETRY_S)
+                raise LimitExceeded(message, limit="requests", retry_after_s=IN_FLIGHT_RETRY_S)
         if not self.slot_pool.try_take(principal.tenant):  # guard: share-of-open-requests
             raise self.slot_pool.refuse(principal.tenant)
         self._open[key] = count + 1

@@ -17,26 +17,23 @@ from typing import Final
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
+from gateway.protocol.limits import (
+    LAG_S,
+    MAX_DELAY_S,
+    MAX_SCHEDULES,
+    MAX_SLOWDOWN,
+    MIN_PER_S,
+    RATE_BURST_S,
+    USUAL_LAG_S,
+)
 
-MIN_PER_S: Final = 250.0
-"""The minimum rate of a tenant, in requests per second: about a seventh of the capacity of one replica."""
-
-MAX_DELAY_S: Final = 5.0
 _RATE_FACTOR: Final = 1.25
 """The rate as a multiple of the tenant's calls per second; the surplus is for requests that are not calls."""
 
 INITIALIZE_PRICE: Final = 5
 """Requests that an `initialize` counts as: it takes about 2 ms of the event loop, a ping or a list about 0.4 ms."""
 
-_BURST_S: Final = 0.25
-_USUAL_LAG_S: Final = 0.002
-_LAG_S: Final = 0.004
-"""The lateness of a timer, above `_USUAL_LAG_S`, that halves the rate at which waiting requests start."""
-
-_MAX_SLOWDOWN: Final = 2.5
 _LAG_WEIGHT: Final = 0.1
-_MAX_SCHEDULES: Final = 4096
-"""Stored schedules; an evicted tenant gets at most one extra burst."""
 
 
 class _Schedule:
@@ -52,7 +49,7 @@ class RequestRateLimiter:
     """One virtual-scheduling leaky bucket (GCRA) per tenant of this replica, stored as one number."""
 
     def __init__(self) -> None:
-        self._schedules = BoundedCache[TenantId, _Schedule](_MAX_SCHEDULES)
+        self._schedules = BoundedCache[TenantId, _Schedule](MAX_SCHEDULES)
         self._find = self._schedules.get  # bound once, so that a lookup costs as much as a dictionary lookup
         self._lag = 0.0
         self.waited = 0
@@ -69,11 +66,11 @@ class RequestRateLimiter:
         if schedule is None:
             schedule = self._schedules[tenant] = _Schedule()
         begins = max(schedule.next_at, now)
-        wait = begins - now - _BURST_S
+        wait = begins - now - RATE_BURST_S
         if wait <= 0:
             schedule.next_at = begins + 1 / rate
             return 0.0
-        schedule.next_at = min(begins + self._slowed / rate, now + _BURST_S + MAX_DELAY_S)
+        schedule.next_at = min(begins + self._slowed / rate, now + RATE_BURST_S + MAX_DELAY_S)
         return wait
 
     def charge(self, tenant: TenantId, limits: Limits, now: float, price: int) -> None:
@@ -81,8 +78,8 @@ class RequestRateLimiter:
         schedule = self._find(tenant)
         if schedule is None:  # evicted since the request began
             return
-        limit = now + _BURST_S + MAX_DELAY_S
-        slowed = self._slowed if schedule.next_at - now > _BURST_S else 1.0
+        limit = now + RATE_BURST_S + MAX_DELAY_S
+        slowed = self._slowed if schedule.next_at - now > RATE_BURST_S else 1.0
         schedule.next_at = min(schedule.next_at + (price - 1) * slowed / _rate_of(limits), limit)
 
     async def sleep(self, seconds: float) -> None:
@@ -98,7 +95,7 @@ class RequestRateLimiter:
 
     @property
     def _slowed(self) -> float:
-        return min(_MAX_SLOWDOWN, 1 + max(0.0, self._lag - _USUAL_LAG_S) / _LAG_S)
+        return min(MAX_SLOWDOWN, 1 + max(0.0, self._lag - USUAL_LAG_S) / LAG_S)
 
 
 def _rate_of(limits: Limits) -> float:

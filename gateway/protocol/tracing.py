@@ -14,12 +14,9 @@ from opentelemetry.trace import Span
 from starlette.types import Message, Send
 
 from gateway.protocol.http.request import McpRequest
+from gateway.protocol.limits import MAX_ATTRIBUTE_LENGTH, MAX_SCANNED_BODY_BYTES
 from gateway.protocol.request_context import RequestContext
 from gateway.telemetry.traces import TRACE_HEADERS, Traces, mark_failed
-
-_MAX_ATTRIBUTE_LENGTH: Final = 128
-_MAX_SCANNED_BODY_BYTES: Final = 1 << 16
-"""Limit on the bytes of a response part that is searched for errors; longer parts are skipped."""
 
 _NAME_PARAMS: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
 _HEADERS: Final[Mapping[bytes, str]] = {
@@ -50,10 +47,10 @@ def _describe(
     }
     for key, value in request.headers.raw:
         if key in _HEADERS:
-            attributes[_HEADERS[key]] = value.decode("latin-1")[:_MAX_ATTRIBUTE_LENGTH]
+            attributes[_HEADERS[key]] = value.decode("latin-1")[:MAX_ATTRIBUTE_LENGTH]
     request_id = message.get("id")
     if isinstance(request_id, str | int):
-        attributes["jsonrpc.request.id"] = str(request_id)[:_MAX_ATTRIBUTE_LENGTH]
+        attributes["jsonrpc.request.id"] = str(request_id)[:MAX_ATTRIBUTE_LENGTH]
     if method == "tools/call":
         attributes["gen_ai.operation.name"] = "execute_tool"
     primitive_name = _text(_member(message, "params").get("name")) if method in _NAME_PARAMS else ""
@@ -87,7 +84,7 @@ def _observe_send(send: Send, span: Span) -> Send:
 
 def _record_errors(span: Span, body: bytes) -> None:
     """Mark the span as failed if a part of the response contains an error."""
-    if len(body) > _MAX_SCANNED_BODY_BYTES:
+    if len(body) > MAX_SCANNED_BODY_BYTES:
         return
     if b'"error"' not in body and b'"isError":true' not in body.replace(b" ", b""):
         return
@@ -114,4 +111,4 @@ def _member(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value[:_MAX_ATTRIBUTE_LENGTH] if isinstance(value, str) else ""
+    return value[:MAX_ATTRIBUTE_LENGTH] if isinstance(value, str) else ""

@@ -230,7 +230,7 @@ async def test_a_handshake_is_charged_as_several_requests(
 ) -> None:
     """ISO-3: after a handshake the next request of its tenant waits, after a list it does not."""
     monkeypatch.setattr("gateway.protocol.request_rate.MIN_PER_S", 2.5)
-    monkeypatch.setattr("gateway.protocol.request_rate._BURST_S", 1.0)
+    monkeypatch.setattr("gateway.protocol.request_rate.RATE_BURST_S", 1.0)
     waited: dict[str, float] = {}
     for slug, first in (("shake", "initialize"), ("list", "tools/list")):
         await gateway.create_tenant(slug)

@@ -9,7 +9,7 @@ import anyio
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of, first_leaf
 from gateway.errors import GatewayError
-from gateway.protocol.message_limits import MAX_BYTES
+from gateway.protocol.limits import MAX_BYTES
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams, claim_streams
 from gateway.telemetry.standard_streams import replace_standard_streams
 

@@ -34,6 +34,12 @@ from gateway.identity.authenticator import Authenticator
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.identity.oauth.client_documents import read_name, read_redirect_uris
 from gateway.identity.oauth.clients import ClientDirectory
+from gateway.protocol.authorization.limits import (
+    MAX_DESCRIPTION_LENGTH,
+    MAX_METADATA_BYTES,
+    MAX_PARAMETERS,
+    REGISTRATION_BODY_S,
+)
 from gateway.protocol.authorization.metadata import CLIENT_AUTHENTICATION, has_registration, metadata_routes
 from gateway.protocol.authorization.request_grants import AuthorizationParts, RequestGrants
 from gateway.protocol.authorization.sdk_provider import ClientRequest, SdkProvider, urls_of
@@ -47,14 +53,10 @@ from gateway.web.people.tenants import sign_in_issuers
 from gateway.web.problems import correlation_id_of, status_of
 
 _ROOT = "/t/{tenant}/oauth"
-_MAX_PARAMETERS = 30
-_MAX_METADATA_BYTES = 16 * 1024
-_BODY_S = 10.0
 _SLOTS, _QUEUE = 64, 256
 _REGISTRATION_RATE, _REGISTRATION_BURST = 0.2, 10.0
 """Registrations per second and replica of one address; a tenant may have ten times as many."""
 _TENANT_FACTOR = 10
-_MAX_DESCRIPTION_LENGTH = 300
 _DESCRIPTION = re.compile(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]+")
 """Characters that an error description cannot have (RFC 6749 section 5.2)."""
 _STORED_METADATA = ("token_endpoint_auth_method", "grant_types", "response_types", "scope", "application_type")
@@ -92,7 +94,7 @@ class AuthorizationEndpoints:
         ]
 
     async def _authorize(self, request: Request) -> Response:
-        fields = read_fields(request.url.query, limit=_MAX_PARAMETERS)
+        fields = read_fields(request.url.query, limit=MAX_PARAMETERS)
         grants = await self._open(request)
         client_id, address = fields.get("client_id", ""), address_of(request.scope)
         client = await self._clients.find(grants.found, client_id, address=address)
@@ -140,7 +142,9 @@ class AuthorizationEndpoints:
             raise NotFound("clients cannot register themselves at this tenant; ask its administrator")
         self._admit_registration(request, grants.found.tenant)
         declared = declared_length(request.scope)
-        body = await read_body(request.receive, limit=_MAX_METADATA_BYTES, deadline=_BODY_S, declared=declared)
+        body = await read_body(
+            request.receive, limit=MAX_METADATA_BYTES, deadline=REGISTRATION_BODY_S, declared=declared
+        )
         try:
             metadata, redirect_uris = _client_metadata(_members(body))
         except ClientRefused as refused:
@@ -200,7 +204,7 @@ class AuthorizationEndpoints:
 
     async def _read(self, request: Request) -> tuple[RequestGrants, ClientRequest]:
         """Return the grants and the parameters of a request to the token or revocation endpoint."""
-        grants, fields = await self._open(request), dict(await read_form(request, limit=_MAX_PARAMETERS))
+        grants, fields = await self._open(request), dict(await read_form(request, limit=MAX_PARAMETERS))
         basic = _basic_credentials(request.headers.get("authorization"))
         if basic is not None and "client_secret" in fields:  # guard: client-once
             raise BadInput("the client has to authenticate in one way: with the header, or in the body")
@@ -234,7 +238,7 @@ def _authorization_error(client: OAuthClient, redirect_uri: str, issuer: str, lo
     For other clients, a page contains a link, because a redirect would make the gateway lead people to any client's URL
     (RFC 9700 section 4.11.2).
     """
-    query = read_fields(location.partition("?")[2], limit=_MAX_PARAMETERS)
+    query = read_fields(location.partition("?")[2], limit=MAX_PARAMETERS)
     error, reason = query.get("error", "invalid_request"), _clean_description(query.get("error_description", ""))
     state = {"state": query["state"]} if "state" in query else {}
     added = urlencode({"error": error, "error_description": reason, **state, "iss": issuer})
@@ -322,4 +326,4 @@ def _error(error: str, description: str, *, status: int = 400, error_of: Gateway
 
 
 def _clean_description(description: str) -> str:
-    return _DESCRIPTION.sub(" ", description)[:_MAX_DESCRIPTION_LENGTH].strip()
+    return _DESCRIPTION.sub(" ", description)[:MAX_DESCRIPTION_LENGTH].strip()

@@ -7,14 +7,12 @@ each would cost 5 µs.
 
 import asyncio
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from starlette.types import Receive
 
 from gateway.domain.fairness.task_supervisor import Spawn
-
-WATCH_AFTER_S: Final = 0.25
-"""Seconds until the watcher task starts."""
+from gateway.protocol.http.limits import WATCH_AFTER_S
 
 
 class CancelScope:

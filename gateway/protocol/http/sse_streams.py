@@ -14,12 +14,10 @@ from starlette.types import Message, Receive, Send
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
+from gateway.protocol.http.limits import KEEP_ALIVE_S, STOPPING_RETRY_S
 from gateway.protocol.http.responses import Body, Headers, send_response
 from gateway.protocol.http.sse_encoding import HEADERS, PING
 from gateway.redis.limits.stream_limiter import StreamLimiter
-
-KEEP_ALIVE_S = 15.0
-_RETRY_S = 1.0
 
 
 class EventStream:
@@ -135,7 +133,7 @@ class OpenStreams:
         self._open[stream] = slot
         if self._is_closing:
             await self.close(stream)
-            raise Unavailable("this replica is shutting down", retry_after_s=_RETRY_S)
+            raise Unavailable("this replica is shutting down", retry_after_s=STOPPING_RETRY_S)
         return stream
 
     async def close(self, stream: EventStream) -> None:

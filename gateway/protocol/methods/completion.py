@@ -10,10 +10,8 @@ from gateway.domain.primitives import Family
 from gateway.domain.results import Completions
 from gateway.handlers.binding import BoundPrompt, BoundTemplate
 from gateway.protocol.methods.capabilities import hidden, require
+from gateway.protocol.methods.limits import MAX_ECHOED_URI_LENGTH
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
-
-_MAX_ECHOED = 2048
-"""Limit on the characters of a name or URI that an error message repeats."""
 
 
 class CompletionMethod:
@@ -54,13 +52,13 @@ async def _find(
     if isinstance(reference, PromptReference):
         bound = await registry.prompt(reference.name)
         if bound is None:
-            text = f"Prompt not found: {reference.name[:_MAX_ECHOED]}"
+            text = f"Prompt not found: {reference.name[:MAX_ECHOED_URI_LENGTH]}"
             raise hidden(registry, Family.PROMPT, reference.name, text)
         return bound
     template = await registry.template(reference.uri)
     if template is None and await registry.resource(reference.uri) is None:
         uri, text = reference.uri, "Resource template not found"
-        raise hidden(registry, Family.TEMPLATE, uri, text, uri=uri[:_MAX_ECHOED])
+        raise hidden(registry, Family.TEMPLATE, uri, text, uri=uri[:MAX_ECHOED_URI_LENGTH])
     return template
 
 

@@ -30,8 +30,6 @@ METHODS: Final[Mapping[InputRequestKind, str]] = {
 }
 FIRST_WITH_MODES: Final = "2025-11-25"
 """The first revision with pages, and so with modes of elicitation."""
-ANSWER_TIMEOUT_S: Final = 300.0
-"""Seconds that a call in a session waits for the client's responses."""
 
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """Log levels from the least severe to the most severe (RFC 5424)."""

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from gateway.domain.primitives import Family
+from gateway.protocol.methods.limits import DEBOUNCE_S
 from gateway.registry.connections.subscriber_index import Listener
 from gateway.registry.registry import Registry
-
-DEBOUNCE_S: Final = 0.25
 
 LISTS: Final = (Family.TOOL, Family.RESOURCE, Family.PROMPT)
 """The lists with change notifications; a resource template counts as a resource."""

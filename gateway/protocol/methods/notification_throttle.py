@@ -7,16 +7,11 @@ rate are dropped; one log message reports their number once the rate has fallen,
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.handlers.interfaces import LogLevel
 from gateway.protocol.methods.input_requests import LEVELS
-
-MAX_PER_S: Final = 50
-"""Messages per second that a call may send, and the size of its burst."""
-
-_CATCH_UP_S: Final = 0.1
+from gateway.protocol.methods.limits import CATCH_UP_S, MAX_PER_S
 
 SendMessage = Callable[[], Awaitable[None]]
 """Sends one message."""
@@ -79,7 +74,7 @@ class NotificationThrottle:
 
     def _wait(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_CATCH_UP_S, self._spawn, self._send_delayed)
+            self._timer = asyncio.get_running_loop().call_later(CATCH_UP_S, self._spawn, self._send_delayed)
 
     async def _send_delayed(self) -> None:
         self._timer = None

@@ -13,10 +13,9 @@ from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import hidden, require_family
 from gateway.protocol.methods.content_kinds import known_messages
+from gateway.protocol.methods.limits import MAX_ECHOED_NAME_LENGTH
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
-
-_MAX_ECHOED = 128
 
 
 class Prompts:
@@ -39,7 +38,9 @@ class Prompts:
         require_family(registry, Family.PROMPT, params.name, ctx.method)
         bound = await registry.prompt(params.name)
         if bound is None:
-            raise hidden(registry, Family.PROMPT, params.name, f"Prompt not found: {params.name[:_MAX_ECHOED]}")
+            raise hidden(
+                registry, Family.PROMPT, params.name, f"Prompt not found: {params.name[:MAX_ECHOED_NAME_LENGTH]}"
+            )
         try:
             async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 filled = await self._calls.get_prompt(

@@ -14,6 +14,7 @@ from gateway.protocol.errors import Hidden
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import hidden, require_family
 from gateway.protocol.methods.found_resources import ResourceFinder
+from gateway.protocol.methods.limits import MAX_ECHOED_URI_LENGTH
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.registry.registry import Registry
@@ -23,7 +24,6 @@ RESOURCE_NOT_FOUND = -32002
 
 
 _READ_TTL_MS = 0
-_MAX_ECHOED = 2048
 
 
 class Resources:
@@ -75,4 +75,4 @@ class Resources:
 
 def _missing(ctx: SdkContext, registry: Registry, uri: str) -> Hidden:
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-    return hidden(registry, Family.RESOURCE, uri, "Resource not found", rpc_code=code, uri=uri[:_MAX_ECHOED])
+    return hidden(registry, Family.RESOURCE, uri, "Resource not found", rpc_code=code, uri=uri[:MAX_ECHOED_URI_LENGTH])

@@ -21,13 +21,13 @@ from gateway.protocol.http.results import STRUCTURED
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import hidden
 from gateway.protocol.methods.content_kinds import known_blocks
+from gateway.protocol.methods.limits import MAX_ECHOED_NAME_LENGTH
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.stateless.input_rounds import resume_peer
 from gateway.protocol.tasks.runs import TaskRun, TaskRunner
 from gateway.protocol.tasks.task_objects import created_task, declares_tasks
 
-_MAX_ECHOED = 128
 _FINISHED: Final[dict[str, Any]] = {
     "content": [],
     "resultType": "dev.mcp-gateway/finished",
@@ -55,7 +55,7 @@ class Tools:
         context = CURRENT_REQUEST.get()
         bound = context.tool or await context.registry.tool(params.name)
         if bound is None:
-            text = f"Tool not found: {params.name[:_MAX_ECHOED]}"
+            text = f"Tool not found: {params.name[:MAX_ECHOED_NAME_LENGTH]}"
             raise hidden(context.registry, Family.TOOL, params.name, text)
         try:
             if self._tasks is not None and _may_be_task(ctx, bound):

@@ -7,24 +7,18 @@ two consecutive pings without a response, the client is considered disconnected.
 
 import secrets
 import time
-from typing import Final
 
 import anyio
 import structlog
 
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
-from gateway.protocol.methods.input_requests import ANSWER_TIMEOUT_S
+from gateway.protocol.methods.limits import ANSWER_TIMEOUT_S
+from gateway.protocol.sessions.limits import CLOSE_TIMEOUT_S, MAX_UNANSWERED
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.pending_requests import PendingRequests
 
 log = structlog.get_logger(__name__)
-
-PING_S: Final = 60.0
-"""Seconds of silence after which a stream sends a ping; less if a third of the session's idle time is shorter."""
-
-_MAX_UNANSWERED = 2
-_CLOSE_TIMEOUT_S = 2.0
 
 
 class PingMonitor:
@@ -44,7 +38,7 @@ class PingMonitor:
     @property
     def is_unresponsive(self) -> bool:
         """True if the client has not responded to two consecutive pings."""
-        return self._unanswered >= _MAX_UNANSWERED  # guard: ping-unanswered
+        return self._unanswered >= MAX_UNANSWERED  # guard: ping-unanswered
 
     def note(self) -> None:
         """Record that the stream has sent something."""
@@ -79,7 +73,7 @@ class PingMonitor:
     async def stop(self) -> None:
         """Close the open pings; responses to them are ignored from then on."""
         for name in filter(None, (self._open_ping, self._next_id)):
-            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+            with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
                 await self._close(name)
 
     async def _close(self, name: str) -> None:

@@ -28,6 +28,7 @@ from gateway.protocol.http.responses import Body
 from gateway.protocol.methods.capabilities import capabilities_of
 from gateway.protocol.methods.sdk_runner import NullOutbound, SdkRunner, connection_of
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.sessions.limits import MAX_ID_BYTES
 from gateway.protocol.sessions.peer import ClientChannel, SessionPeer
 from gateway.protocol.sessions.response_sink import MessageSink
 from gateway.protocol.sessions.running_requests import RequestKey, RunningRequests
@@ -37,11 +38,6 @@ from gateway.redis.sessions.stores import SessionStores
 log = structlog.get_logger(__name__)
 
 ClientMessage = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
-
-MAX_ID_BYTES: Final = 16 * 1024
-"""Limit on the bytes of a request id as JSON; the id is stored while the request runs, and repeated in messages
-about it.
-"""
 
 _CANCELLED: Final = "notifications/cancelled"
 

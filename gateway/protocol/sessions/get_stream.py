@@ -13,12 +13,12 @@ from gateway.protocol.http.sse_encoding import FIRST_PRIMED, StreamPosition
 from gateway.protocol.http.sse_streams import EventStream, OpenStreams
 from gateway.protocol.methods.list_change_debouncer import CatalogSubscriptions
 from gateway.protocol.request_context import RequestContext
+from gateway.protocol.sessions.limits import SLOT_PAUSE_S
 from gateway.protocol.sessions.replay import RequestReplay, StandaloneReplay
 from gateway.redis.sessions.keys import STANDALONE
 from gateway.redis.sessions.stores import SessionStores
 
 _ATTEMPTS = 10
-_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,5 +118,5 @@ class GetStreams:
             try:
                 return await self._streams.open(request.send, request.receive, principal, cap=cap)
             except LimitExceeded:
-                await anyio.sleep(_PAUSE_S)
+                await anyio.sleep(SLOT_PAUSE_S)
         return await self._streams.open(request.send, request.receive, principal, cap=cap)

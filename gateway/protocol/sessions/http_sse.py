@@ -20,6 +20,7 @@ from gateway.protocol.http.responses import Body, id_of, invalid_request, refusa
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.sessions.dispatch import SessionDispatcher, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
+from gateway.protocol.sessions.limits import CLOSE_TIMEOUT_S
 from gateway.protocol.sessions.response_sink import SseSink
 from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
 from gateway.protocol.sessions.transport import check_session, invalid_message_response
@@ -29,7 +30,6 @@ from gateway.telemetry.log_context import name_client
 
 log = structlog.get_logger(__name__)
 
-_CLOSE_TIMEOUT_S = 2.0
 _NOT_INITIALIZED = "the session is not initialized; send initialize and wait for its response before other requests"
 
 
@@ -70,7 +70,7 @@ class HttpSseTransport:
         try:
             await self._listening.serve_standalone(stream_request)
         finally:
-            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+            with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
                 await self._end(record)
 
     async def post(self, request: McpRequest, message: dict[str, Any], context: RequestContext) -> None:

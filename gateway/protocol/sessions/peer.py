@@ -17,7 +17,6 @@ from gateway.handlers.interfaces import InputRequest, LogLevel
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.input_requests import (
-    ANSWER_TIMEOUT_S,
     FIRST_WITH_MODES,
     check_response,
     is_valid_response,
@@ -26,7 +25,9 @@ from gateway.protocol.methods.input_requests import (
     supports,
     to_session_request,
 )
+from gateway.protocol.methods.limits import ANSWER_TIMEOUT_S
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
+from gateway.protocol.sessions.limits import ANSWER_POLL_S, APPROVAL_TIMEOUT_S
 from gateway.protocol.sessions.response_sink import MessageSink
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import SessionKeys
@@ -35,8 +36,6 @@ from gateway.redis.sessions.pending_requests import PendingRequests
 
 log = structlog.get_logger(__name__)
 
-APPROVAL_TIMEOUT_S = 45.0
-_POLL_S = 2.0
 _FIRST_WITH_ELICITATION = "2025-06-18"
 
 
@@ -134,7 +133,7 @@ class SessionPeer:
                     }
                 raise ClientSilent("the client did not respond in time")
             except BaseException:
-                with anyio.move_on_after(_POLL_S, shield=True):
+                with anyio.move_on_after(ANSWER_POLL_S, shield=True):
                     await self._cancel_requests(names.values())
                 raise
 
@@ -181,7 +180,7 @@ class SessionPeer:
             if response:
                 await self._channel.pending_requests.close(self._keys, name)
                 return _parse_response(response, input_request)
-            with anyio.move_on_after(_POLL_S):  # the wake-up may be lost
+            with anyio.move_on_after(ANSWER_POLL_S):  # the wake-up may be lost
                 await woken.wait()
 
     async def _cancel_requests(self, names: Any) -> None:

@@ -15,18 +15,13 @@ from gateway.protocol.http.sse_encoding import StreamPosition
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.methods.list_change_debouncer import ListChangeDebouncer
 from gateway.protocol.sessions.client_ping import PingMonitor
+from gateway.protocol.sessions.limits import CATCHING_UP_S, REDIS_RETRY_S, REPLAY_POLL_S
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
 from gateway.redis.sessions.stores import SessionStores
 from gateway.redis.sessions.stream_log import LoggedMessage, LogRead, RequestOwner, StreamLog
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
-
-POLL_S = 0.5
-"""Seconds between checks that the replica that runs a request is alive."""
-
-_RETRY_S = 1.0
-_CATCHING_UP_S = 5.0
 
 
 def _no_response() -> bytes | None:
@@ -49,7 +44,7 @@ class RequestReplay:
 
         Every wait is bounded: the task that sets `response` wakes the stream once there is a response. A response
         that is not in the log, for example because the session has ended, is sent from memory. A resumed stream checks
-        the session, the log and the replica that runs the request every `POLL_S`.
+        the session, the log and the replica that runs the request every `REPLAY_POLL_S`.
         """
         while not to.is_over:
             response = self.answer()  # read before the log, which then contains all earlier messages
@@ -59,7 +54,7 @@ class RequestReplay:
                 if response is not None:
                     await self._write_response(to, response)
                     return
-                await to.wait(_RETRY_S)
+                await to.wait(REDIS_RETRY_S)
                 continue
             if found.messages:
                 after = found.messages[-1].id
@@ -72,7 +67,7 @@ class RequestReplay:
             elif await self._is_lost(found, to):
                 return
             if not found.has_more and response is None:
-                await to.wait(None if self.run is None else POLL_S)
+                await to.wait(None if self.run is None else REPLAY_POLL_S)
 
     async def is_spent(self, after: str) -> bool:
         """True if the stream has ended and has no content after that position.
@@ -167,7 +162,7 @@ class StandaloneReplay:
             found = await self._logs.read(self._keys, STANDALONE, after, reader=self._reader)
             await self._adopt_handshake()
         except RedisUnavailable:
-            await self._to.wait(_RETRY_S)
+            await self._to.wait(REDIS_RETRY_S)
             return after, revision
         if not found.is_alive or found.reader != self._reader:
             self._to.end()
@@ -216,7 +211,7 @@ class StandaloneReplay:
 
     async def _await_newer_catalog(self) -> None:
         """Wait up to 5 s for a newer catalog that is known to exist, because it decides which resources may be read."""
-        until = time.monotonic() + _CATCHING_UP_S
+        until = time.monotonic() + CATCHING_UP_S
         while not self._is_current(self._registry) and not self._to.is_over and time.monotonic() < until:
             await self._to.wait(until - time.monotonic())
         self._to.wake()  # the wake-ups may have had other causes, which are still pending

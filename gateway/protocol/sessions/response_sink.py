@@ -23,6 +23,7 @@ from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.http.responses import Body, Headers, joined
 from gateway.protocol.http.sse_encoding import FIRST_PRIMED, StreamPosition
 from gateway.protocol.http.sse_streams import EventStream
+from gateway.protocol.sessions.limits import MAX_MESSAGE_BYTES, REDIS_RETRY_S
 from gateway.protocol.sessions.replay import RequestReplay
 from gateway.redis.sessions.keys import STANDALONE
 from gateway.redis.sessions.request_claims import RequestClaim
@@ -31,15 +32,7 @@ from gateway.redis.sessions.stores import SessionStores
 log = structlog.get_logger(__name__)
 
 SESSION_HEADER: Final = b"mcp-session-id"
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _RETRIES = 60
-_RETRY_S = 1.0
-
-CLAIM_AFTER_S: Final = 0.1
-"""Seconds after which a request's id is reserved across replicas."""
-
-STREAM_AFTER_S: Final = 2.0
-"""Seconds after which the response becomes a stream, if the client accepts one."""
 
 
 class SinkState(Enum):
@@ -269,7 +262,7 @@ class PostSink:
             try:
                 await self._logs.append(self._keys, self._stream, text, is_final=True)
             except RedisUnavailable:
-                await anyio.sleep(_RETRY_S)
+                await anyio.sleep(REDIS_RETRY_S)
                 continue
             return
 
@@ -325,7 +318,7 @@ class SseSink:
             try:
                 await self.send(joined(text))
             except RedisUnavailable:
-                await anyio.sleep(_RETRY_S)
+                await anyio.sleep(REDIS_RETRY_S)
                 continue
             return
         log.error("answer_not_kept", stream=STANDALONE)

@@ -13,19 +13,22 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.http.jsonrpc import CANCELLED, error_response
 from gateway.protocol.http.responses import Body
-from gateway.protocol.sessions.response_sink import CLAIM_AFTER_S, STREAM_AFTER_S, ResponseSink, SinkState
+from gateway.protocol.sessions.limits import (
+    CLAIM_AFTER_S,
+    CLOSE_TIMEOUT_S,
+    MAX_RUNNING,
+    RUNNING_RETRY_S,
+    STREAM_AFTER_S,
+)
+from gateway.protocol.sessions.response_sink import ResponseSink, SinkState
 
 log = structlog.get_logger(__name__)
 
-MAX_RUNNING: Final = 256
 TAKEN: Final = "a request with this id is running"
 """The reason for the refusal of a second request with the same id."""
 
 NO_RESPONSE: Final = b""
 """The empty response of a request that its client has cancelled; no response is sent (MCP, cancellation)."""
-
-_CLOSE_TIMEOUT_S = 2.0
-_RETRY_S = 1.0
 
 
 class RequestKey(NamedTuple):
@@ -78,7 +81,7 @@ class RequestExchange:
             with self.sink.scope:
                 text = await work
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+            with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
                 message = "the replica stopped before the end of the request; its outcome is unknown"
                 await self.sink.respond(self._failed(INTERNAL_ERROR, message, "call.replica_lost"))
             raise
@@ -133,7 +136,7 @@ class RunningRequests:
             raise LimitExceeded(
                 f"too many running requests of the session (limit {MAX_RUNNING}); wait for a response",
                 limit="session_requests",
-                retry_after_s=_RETRY_S,
+                retry_after_s=RUNNING_RETRY_S,
             )
         self._running[key] = exchange
 

@@ -9,12 +9,11 @@ from mcp_types import METHOD_NOT_FOUND, SetLevelRequestParams, SubscribeRequestP
 
 from gateway.domain.primitives import Family
 from gateway.protocol.methods.capabilities import has_resources, hidden, require, require_family
+from gateway.protocol.methods.limits import MAX_ECHOED_URI_LENGTH
 from gateway.protocol.methods.resources import RESOURCE_NOT_FOUND
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.stores import SessionStores
-
-_MAX_ECHOED = 2048
 
 
 class SessionSettings:
@@ -35,7 +34,7 @@ class SessionSettings:
         require_family(registry, Family.RESOURCE, uri, ctx.method)
         if not registry.can_read(uri):  # guard: subscribe-readable
             text, code = "Resource not found", RESOURCE_NOT_FOUND
-            raise hidden(registry, Family.RESOURCE, uri, text, rpc_code=code, uri=uri[:_MAX_ECHOED])
+            raise hidden(registry, Family.RESOURCE, uri, text, rpc_code=code, uri=uri[:MAX_ECHOED_URI_LENGTH])
         await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)
         return {}
 

@@ -23,8 +23,9 @@ from gateway.protocol.http.sse_encoding import MEDIA_TYPE, parse_last_event_id
 from gateway.protocol.http.sse_streams import OpenStreams
 from gateway.protocol.methods.lists import LISTS
 from gateway.protocol.request_context import RequestContext
-from gateway.protocol.sessions.dispatch import MAX_ID_BYTES, SessionDispatcher, is_id, read_message
+from gateway.protocol.sessions.dispatch import SessionDispatcher, is_id, read_message
 from gateway.protocol.sessions.get_stream import GetStreams, StreamRequest
+from gateway.protocol.sessions.limits import MAX_ID_BYTES, MAX_STORED_LIST_BYTES
 from gateway.protocol.sessions.peer import SessionPeer
 from gateway.protocol.sessions.response_sink import SESSION_HEADER, PostSink, session_headers
 from gateway.protocol.sessions.running_requests import RequestExchange, RequestKey, RunningRequests
@@ -36,10 +37,6 @@ log = structlog.get_logger(__name__)
 
 _Call = JSONRPCRequest | dict[str, Any]
 """A request; a candidate of the fast path is not validated by the SDK yet."""
-
-
-MAX_STORED_LIST = 64 * 1024
-"""Bytes of a list that is sent as a stream, and thus stored, for a client that prefers it."""
 
 
 class SessionTransport:
@@ -156,7 +153,7 @@ class SessionTransport:
         if prefers_stream and not is_list:
             await sink.defer()
         body = await self._reply(call, record, context, sink)
-        if prefers_stream and is_list and size_of(body) <= MAX_STORED_LIST:  # guard: lists-not-stored
+        if prefers_stream and is_list and size_of(body) <= MAX_STORED_LIST_BYTES:  # guard: lists-not-stored
             await sink.defer()
         return body
 

@@ -28,6 +28,7 @@ from gateway.errors import BadInput
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import error_message, id_of
 from gateway.protocol.request_context import RequestContext
+from gateway.protocol.stateless.limits import MAX_VERSION_ECHO
 
 _ROUTING: Final[Mapping[bytes, str]] = {
     name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
@@ -36,7 +37,6 @@ _ROUTING: Final[Mapping[bytes, str]] = {
 
 _VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
 _SUPPORTED_VERSIONS: Final = [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)]
-_MAX_VERSION_ECHO: Final = 64
 _OF_TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 """Methods whose `Mcp-Name` header mirrors `params.taskId`; the SDK validates it only for methods of the core
 specification.
@@ -101,7 +101,7 @@ def unsupported_version_error(
     request: McpRequest, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
 ) -> bytes:
     """Error response to an unsupported `MCP-Protocol-Version` header, for a message without an envelope."""
-    requested_version = (request.version or "")[:_MAX_VERSION_ECHO]
+    requested_version = (request.version or "")[:MAX_VERSION_ECHO]
     data = {"supported": _SUPPORTED_VERSIONS, "requested": requested_version}
     return _error_response(
         UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {requested_version}", data, context, message

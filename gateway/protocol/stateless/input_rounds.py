@@ -30,8 +30,8 @@ from gateway.protocol.methods.input_requests import (
 )
 from gateway.protocol.methods.notification_throttle import NotificationThrottle
 from gateway.protocol.request_context import SdkContext
+from gateway.protocol.stateless.limits import MAX_STATE_BYTES
 
-MAX_STATE_BYTES = 64 * 1024
 _GATEWAY_KEY_MARK = "/"
 """Marks the gateway's own keys, such as `gateway/confirm`; a key that a tenant declares has no slash."""
 

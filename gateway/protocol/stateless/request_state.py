@@ -6,7 +6,7 @@ response, such as a confirmation, could be replayed.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -20,8 +20,7 @@ from gateway.errors import LimitExceeded
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.input_rounds import decode_state
-
-STATE_S: Final = 600
+from gateway.protocol.stateless.limits import STATE_S
 
 
 class Nonces(Protocol):

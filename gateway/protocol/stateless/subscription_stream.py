@@ -48,13 +48,13 @@ from gateway.protocol.http.results import JsonRpcReply, error_result
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
 from gateway.protocol.server_name import NAME, VERSION
-from gateway.protocol.stateless.subscriptions import MAX_URIS, Change, ChangedTask, Subscription, SubscriptionHub
+from gateway.protocol.stateless.limits import MAX_URIS, MAX_WATCHED_TASKS
+from gateway.protocol.stateless.subscriptions import Change, ChangedTask, Subscription, SubscriptionHub
 from gateway.protocol.tasks.task_objects import declares_tasks, detailed_task
 from gateway.protocol.tasks.visible_tasks import find_task, owner_of
 
 METHOD: Final = "subscriptions/listen"
 _TASK_NOTIFICATION: Final = "notifications/tasks"
-MAX_TASKS: Final = 100
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _EVENTS: Final[Mapping[Family, Callable[[], ServerEvent]]] = {
     Family.TOOL: ToolsListChanged,
@@ -239,7 +239,7 @@ def _check_filter(wanted: Mapping[str, Any]) -> None:
 
 
 def _tasks_of(filters: SubscriptionFilter, *, has_tasks: bool) -> Sequence[str]:
-    """Return the first `MAX_TASKS` requested tasks; `has_tasks` is True if the request declares the extension.
+    """Return the first `MAX_WATCHED_TASKS` requested tasks; `has_tasks` is True if the request declares the extension.
 
     Raises:
         CapabilityMissing: tasks are requested without the extension (SEP-2663).
@@ -254,4 +254,4 @@ def _tasks_of(filters: SubscriptionFilter, *, has_tasks: bool) -> Sequence[str]:
     tasks = [task for task in wanted or () if isinstance(task, str)]
     if wanted is None or len(tasks) < len(wanted):
         raise BadInput("notifications/taskIds must be an array of strings")
-    return tasks[:MAX_TASKS]
+    return tasks[:MAX_WATCHED_TASKS]

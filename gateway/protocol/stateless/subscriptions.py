@@ -9,7 +9,6 @@ because the client then lists or reads again. Updates of resources are collected
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final
 
 import msgspec
 from mcp_types import SubscriptionFilter
@@ -23,15 +22,10 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
 from gateway.protocol.methods.capabilities import has_resources
 from gateway.protocol.methods.list_change_debouncer import LISTS, CatalogSubscriptions, ListChangeDebouncer
+from gateway.protocol.stateless.limits import GATHER_S, MAX_AGE_S, MAX_URIS, STOPPING_RETRY_S
 from gateway.redis.limits.stream_limiter import StreamLimiter
 from gateway.registry.registry import Registry
 
-MAX_AGE_S: Final = 3600.0
-"""Seconds after which a subscription ends; a client that still needs it subscribes again."""
-
-MAX_URIS: Final = 1000
-GATHER_S: Final = 0.02
-_RETRY_S = 1.0
 _URIS_PER_BATCH = 16
 
 _Held = tuple[str, asyncio.TimerHandle, Callable[[], None]]
@@ -192,7 +186,7 @@ class SubscriptionHub:
             Unavailable: this replica is shutting down.
         """
         if self._is_closing:
-            raise Unavailable("this replica is shutting down", retry_after_s=_RETRY_S)
+            raise Unavailable("this replica is shutting down", retry_after_s=STOPPING_RETRY_S)
         principal = registry.principal
         # each URI may have to be matched with every template
         many = len(filters.resource_subscriptions or ()) > _URIS_PER_BATCH

@@ -9,7 +9,7 @@ disconnect cancels the request. For JSON, a disconnect watcher starts after `WAT
 
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import structlog
 from mcp.server.lowlevel import Server
@@ -22,15 +22,13 @@ from gateway.protocol.http.cancellation import DisconnectWatch
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import replay
 from gateway.protocol.http.results import JsonRpcReply
-from gateway.protocol.message_limits import MAX_BYTES
+from gateway.protocol.limits import MAX_BYTES
 from gateway.protocol.methods.sdk_runner import SdkRunner
 from gateway.protocol.request_context import RequestContext
 from gateway.protocol.stateless.envelope import envelope_error, param_header_error, read_request
 from gateway.protocol.stateless.subscription_stream import METHOD, SubscriptionReply, SubscriptionStreams
 
 log = structlog.get_logger(__name__)
-
-MAX_BODY: Final = MAX_BYTES
 
 
 class StatelessTransport:
@@ -106,5 +104,5 @@ class StatelessTransport:
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:
     return StreamableHTTPSessionManager(
-        app=server, json_response=is_json, stateless=True, max_request_body_size=MAX_BODY
+        app=server, json_response=is_json, stateless=True, max_request_body_size=MAX_BYTES
     )

@@ -11,18 +11,13 @@ import msgspec
 from gateway.definitions.excerpts import shorten
 from gateway.domain.json_text import load_json, refuse_many_values
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, LimitExceeded
-from gateway.protocol.message_limits import MAX_BYTES, MAX_CONTAINERS, MAX_VALUES
+from gateway.protocol.limits import MAX_BYTES, MAX_CONTAINERS, MAX_ID_LENGTH, MAX_VALUES
+from gateway.protocol.stdio.limits import MAX_ECHOED_ID_LENGTH, MAX_ID_NUMBER, MAX_OPEN
 from gateway.protocol.stdio.streams import Oversized
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 LIMITED: Final = 42900
-MAX_OPEN: Final = 64
-"""Maximum number of concurrent requests of one client."""
-
-_MAX_ID: Final = 1024
-_MAX_ECHOED: Final = 60
-_MAX_NUMBER: Final = 2**63
 
 Message = dict[str, Any]
 
@@ -57,7 +52,7 @@ def parse_line(line: bytes | Oversized) -> Message:
     if found.get("jsonrpc") != "2.0" or not (_is_call(found) or _is_response(found)):
         raise not_a_message(found)
     if "method" in found and "id" in found and id_of(found) is None:
-        text = f"the line is not one JSON-RPC message: its id must be a string of at most {_MAX_ID}"
+        text = f"the line is not one JSON-RPC message: its id must be a string of at most {MAX_ID_LENGTH}"
         raise Refused(INVALID_REQUEST, f"{text} characters, or an integer of 64 bits", BadInput.code)
     return found
 
@@ -75,7 +70,7 @@ def refuse_more(message: Message) -> Refused:
 
 def refuse_repeated_id(message: Message) -> Refused:
     """The error for a request whose id belongs to a running request; its id is null, as that request has a response."""
-    text = f"a request with the id {shorten(str(id_of(message)), _MAX_ECHOED)} is running"
+    text = f"a request with the id {shorten(str(id_of(message)), MAX_ECHOED_ID_LENGTH)} is running"
     return Refused(INVALID_REQUEST, text, BadInput.code, None)
 
 
@@ -89,8 +84,8 @@ def id_of(message: Mapping[str, object]) -> str | int | None:
     """The id of a request; None if the message is not a request, or its id is not valid."""
     named = message.get("id") if "method" in message else None
     if isinstance(named, str):
-        return named if len(named) <= _MAX_ID else None
-    return named if isinstance(named, int) and not isinstance(named, bool) and abs(named) < _MAX_NUMBER else None
+        return named if len(named) <= MAX_ID_LENGTH else None
+    return named if isinstance(named, int) and not isinstance(named, bool) and abs(named) < MAX_ID_NUMBER else None
 
 
 def cancelled_by(message: Message) -> str | int | None:

@@ -5,7 +5,8 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from gateway.protocol.stdio.messages import MAX_OPEN, Message, id_of, refuse_more, refuse_repeated_id
+from gateway.protocol.stdio.limits import MAX_OPEN
+from gateway.protocol.stdio.messages import Message, id_of, refuse_more, refuse_repeated_id
 
 _Request = TypeVar("_Request")
 

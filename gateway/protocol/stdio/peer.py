@@ -11,13 +11,13 @@ from mcp_types import ElicitRequest, ElicitResult
 from gateway.errors import ClientSilent
 from gateway.handlers.interfaces import InputRequest, LogLevel
 from gateway.protocol.methods.input_requests import (
-    ANSWER_TIMEOUT_S,
     check_response,
     is_valid_response,
     require_capability,
     supports,
     to_session_request,
 )
+from gateway.protocol.methods.limits import ANSWER_TIMEOUT_S
 from gateway.protocol.stdio.progress_gap import ProgressGap
 
 _FIRST_WITH_ELICITATION = "2025-06-18"

@@ -5,12 +5,10 @@ progress as an error; some of its users then close the connection (modelcontextp
 """
 
 import time
-from typing import Final
 
 import anyio
 
-GAP_S: Final = 0.02
-"""Enough for an idle client to read the notification; a busy client may still read both lines at once."""
+from gateway.protocol.stdio.limits import GAP_S
 
 
 class ProgressGap:

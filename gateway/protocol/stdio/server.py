@@ -43,6 +43,7 @@ from gateway.protocol.methods.tools import Tools
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
 from gateway.protocol.server_name import NAME, VERSION
 from gateway.protocol.stateless.request_state import request_state_middleware
+from gateway.protocol.stdio.limits import DRAIN_S, STATE_KEY_BYTES
 from gateway.protocol.stdio.messages import Refused, cancelled_by, id_of, not_a_message, parse_line
 from gateway.protocol.stdio.open_requests import OpenRequests
 from gateway.protocol.stdio.peer import StdioPeer
@@ -51,11 +52,7 @@ from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
-DRAIN_S: Final = 10.0
-"""Seconds that requests have to finish after the end of standard input."""
-
 _CAPABILITIES: Final = ServerCapabilities(tools=ToolsCapability())
-_STATE_KEY_BYTES: Final = 32
 
 
 class StdioServer:
@@ -68,7 +65,7 @@ class StdioServer:
         self._server.add_request_handler("tools/list", PaginatedRequestParams, respond_with_list)
         self._server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn).call)
         self._server.add_request_handler("server/discover", RequestParams, _discover)
-        state = request_state_middleware([secrets.token_bytes(_STATE_KEY_BYTES)], _UsedStates())
+        state = request_state_middleware([secrets.token_bytes(STATE_KEY_BYTES)], _UsedStates())
         self._server.middleware[:] = [self._in_context, ErrorTranslation(calls.audit), *state]
 
     async def serve(self, streams: StdioStreams) -> None:

@@ -17,7 +17,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
-from gateway.protocol.message_limits import MAX_BYTES
+from gateway.protocol.limits import MAX_BYTES
 
 _CHUNK: Final = 64 * 1024
 _STANDARD: Final = 3

@@ -36,6 +36,7 @@ from gateway.errors import (
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.stateless.input_rounds import RoundState, StatelessPeer
+from gateway.protocol.tasks.limits import CLOSING_S, INLINE_S, TASK_RETRY_S
 from gateway.protocol.tasks.task_objects import failed_outcome, waiting_rounds
 from gateway.protocol.tasks.visible_tasks import owner_of
 from gateway.registry.connections.connections import Connections
@@ -43,17 +44,12 @@ from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
-INLINE_S: Final = 0.5
-"""Seconds after which a running call becomes a task."""
-
 _RENEWALS: Final = 3
 """Number of renewals within the time of a lease."""
 
-_RETRY_S: Final = 2.0
 _RETRY_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between attempts to store the end of a run."""
 
-_CLOSING_S: Final = 3.0
 _TAKEN: Final = "the task has ended, or another replica runs it; nothing was sent"
 _CLIENT_GONE: Final = "the client disconnected before it received the task"
 _KEY_ENDED: Final = "the key that started the task was revoked, deleted or has expired"
@@ -124,7 +120,7 @@ class TaskRun:
         if self.raised is not None:
             raise self.raised
         if self.members is None:
-            raise Unavailable("this replica is shutting down", retry_after_s=_RETRY_S)
+            raise Unavailable("this replica is shutting down", retry_after_s=TASK_RETRY_S)
         return self.members
 
 
@@ -191,7 +187,7 @@ class TaskRunner:
         try:
             run = await self._prepare(task)
         except Unavailable:
-            await self.records.postpone(task.owner.tenant, task.id, holder=task.holder, seconds=_RETRY_S)
+            await self.records.postpone(task.owner.tenant, task.id, holder=task.holder, seconds=TASK_RETRY_S)
         except GatewayError as error:
             await self.records.end(task, TaskState.FAILED, failed_outcome(error, task), message=error.message)
         else:
@@ -338,7 +334,7 @@ class TaskRunner:
             await self._settle(run, task)
         except anyio.get_cancelled_exc_class():
             run.scope.cancel()
-            with anyio.move_on_after(_CLOSING_S, shield=True):
+            with anyio.move_on_after(CLOSING_S, shield=True):
                 await run.done.wait()
                 await self._settle(run, task)
             raise
@@ -375,7 +371,7 @@ class TaskRunner:
         elif isinstance(raised, InputRequired):
             await self._park(task, raised)
         elif isinstance(raised, LimitExceeded | DatabaseUnavailable) and not run.has_begun:  # nothing was done
-            await records.postpone(tenant, task.id, holder=run.holder, seconds=raised.retry_after_s or _RETRY_S)
+            await records.postpone(tenant, task.id, holder=run.holder, seconds=raised.retry_after_s or TASK_RETRY_S)
         elif raised is not None:
             await records.end(task, TaskState.FAILED, failed_outcome(raised, task), message=raised.message)
         else:  # the replica stops; a task that was cancelled or taken over is unchanged

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from gateway.protocol.http.sse_streams import KEEP_ALIVE_S
+from gateway.protocol.http.limits import KEEP_ALIVE_S
 from tests.behaviour.sessions.conftest import IDLE_S, Talk
 from tests.deploy.programs import find_program, library_path
 from tests.deploy.sockets import free_port

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway.protocol.message_limits import MAX_BYTES
-from gateway.protocol.stdio.messages import MAX_OPEN
+from gateway.protocol.limits import MAX_BYTES
+from gateway.protocol.stdio.limits import MAX_OPEN
 from gateway.protocol.stdio.streams import Oversized, split_lines
 from tests.behaviour.stdio.conftest import Tenant, documents_client, pets_document
 from tests.support.stdio import RawClient

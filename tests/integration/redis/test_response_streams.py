@@ -128,7 +128,7 @@ async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
 ) -> None:
     """Ours: an answer is held for a minute while Redis is away; then a replay ends without it (SRV-4)."""
     monkeypatch.setattr(response_sink, "_RETRIES", 2)
-    monkeypatch.setattr(response_sink, "_RETRY_S", 0.01)
+    monkeypatch.setattr(response_sink, "REDIS_RETRY_S", 0.01)
     client = _Client()
     client.gate.set()
     sink = _sink(replace(two, here=replace(two.here, logs=_Away(two.here.bus, two.here.sessions))), client)

@@ -2,7 +2,8 @@
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
-from gateway.protocol.request_rate import INITIALIZE_PRICE, MAX_DELAY_S, MIN_PER_S, RequestRateLimiter
+from gateway.protocol.limits import MAX_DELAY_S, MIN_PER_S
+from gateway.protocol.request_rate import INITIALIZE_PRICE, RequestRateLimiter
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
 

@@ -5,7 +5,8 @@ import asyncio
 import anyio
 
 from gateway.domain.primitives import Family
-from gateway.protocol.methods.list_change_debouncer import DEBOUNCE_S, ListChangeDebouncer
+from gateway.protocol.methods.limits import DEBOUNCE_S
+from gateway.protocol.methods.list_change_debouncer import ListChangeDebouncer
 
 
 async def test_many_changes_of_a_moment_are_one_notice() -> None:

@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from gateway.handlers.interfaces import LogLevel
-from gateway.protocol.methods.notification_throttle import MAX_PER_S, NotificationThrottle
+from gateway.protocol.methods.limits import MAX_PER_S
+from gateway.protocol.methods.notification_throttle import NotificationThrottle
 
 
 class _Client:

@@ -10,14 +10,9 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.http.responses import Body, joined
+from gateway.protocol.sessions.limits import MAX_RUNNING
 from gateway.protocol.sessions.response_sink import SinkState
-from gateway.protocol.sessions.running_requests import (
-    MAX_RUNNING,
-    NO_RESPONSE,
-    RequestExchange,
-    RequestKey,
-    RunningRequests,
-)
+from gateway.protocol.sessions.running_requests import NO_RESPONSE, RequestExchange, RequestKey, RunningRequests
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 

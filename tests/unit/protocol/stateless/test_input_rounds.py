@@ -10,7 +10,8 @@ from mcp.shared.exceptions import MCPError
 
 from gateway.errors import HandlerFailed
 from gateway.handlers.interfaces import InputRequest, InputRequired
-from gateway.protocol.stateless.input_rounds import MAX_STATE_BYTES, RoundState, decode_state, input_required
+from gateway.protocol.stateless.input_rounds import RoundState, decode_state, input_required
+from gateway.protocol.stateless.limits import MAX_STATE_BYTES
 
 ASK = InputRequest(kind="elicitation", params={"message": "Really?"})
 SHORT = st.text(max_size=5)

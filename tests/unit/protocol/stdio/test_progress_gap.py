@@ -2,7 +2,8 @@
 
 import time
 
-from gateway.protocol.stdio.progress_gap import GAP_S, ProgressGap
+from gateway.protocol.stdio.limits import GAP_S
+from gateway.protocol.stdio.progress_gap import ProgressGap
 
 
 async def test_a_response_waits_until_its_progress_was_read() -> None:
