@@ -29,7 +29,17 @@ from gateway.domain.identifiers import AuditSinkId
 from gateway.domain.updates.audit_sinks import SinkKind
 from gateway.errors import CredentialMissing, EgressDenied, GatewayError, LimitExceeded, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
-from gateway.jobs.limits import TIME_SLICE_S
+from gateway.jobs.limits import (
+    MAX_DOUBLINGS,
+    MAX_FAULT_LENGTH,
+    MAX_RECEIVER_BYTES,
+    MAX_SINK_PAUSE_S,
+    SINK_BATCH_BYTES,
+    SINK_CLOSE_S,
+    SINK_PAUSE_S,
+    SINK_SEND_S,
+    TIME_SLICE_S,
+)
 from gateway.jobs.watch_poller import CredentialLookup
 from gateway.store.audit.export_lines import ExportKey, entry_line, moment
 from gateway.store.audit.hash_chain import Link
@@ -39,16 +49,7 @@ from gateway.upstream.client import UpstreamClient
 log = structlog.get_logger(__name__)
 
 LEASE = timedelta(seconds=60)
-_SEND_TIMEOUT_S = 20.0
-"""Deadline of a batch; shorter than the lease."""
 _BATCH_SIZE = 500
-_BATCH_BYTES = 1024 * 1024
-_PAUSE_S = 2.0
-_MAX_PAUSE_S = 300.0
-_MAX_DOUBLINGS = 10
-_MAX_RESPONSE_BYTES = 64 * 1024
-_MAX_FAULT_LENGTH = 300
-_CLOSE_S = 5.0
 _PRIORITY = 109
 """Facility 13 (log audit), severity 5 (notice), RFC 5424 section 6.2.1."""
 _NOT_A_NAME = re.compile(r"[^!-~]")
@@ -85,7 +86,7 @@ class AuditDelivery:
         delivery = await audit_sinks.begin_delivery(self.catalog, due, lease=LEASE)
         if delivery is None:
             return
-        pause_s = _PAUSE_S
+        pause_s = SINK_PAUSE_S
         ends_at = anyio.current_time() + TIME_SLICE_S
         try:
             while anyio.current_time() < ends_at:
@@ -94,7 +95,7 @@ class AuditDelivery:
                     self.lags.pop(delivery.sink.id, None)
                     break
                 self._note_lag(delivery, batch)
-                with anyio.fail_after(_SEND_TIMEOUT_S):
+                with anyio.fail_after(SINK_SEND_S):
                     await self._send(delivery, batch)
                 moved = await audit_sinks.note_delivered(self.catalog, delivery, batch, lease=LEASE)
                 if moved is None:
@@ -110,8 +111,8 @@ class AuditDelivery:
         self.failures += 1
         reason = error.message if isinstance(error, GatewayError) else _describe_error(error)
         log.warning("audit_not_delivered", tenant_id=delivery.tenant, sink=delivery.sink.id, reason=reason)
-        failures = await audit_sinks.note_failed(self.catalog, delivery, reason[:_MAX_FAULT_LENGTH])
-        return min(_PAUSE_S * 2.0 ** min(failures, _MAX_DOUBLINGS), _MAX_PAUSE_S)
+        failures = await audit_sinks.note_failed(self.catalog, delivery, reason[:MAX_FAULT_LENGTH])
+        return min(SINK_PAUSE_S * 2.0 ** min(failures, MAX_DOUBLINGS), MAX_SINK_PAUSE_S)
 
     def _note_lag(self, delivery: SinkDelivery, batch: Sequence[Link]) -> None:
         oldest_us = min(one.row.at_us or 0 for one in batch)
@@ -149,7 +150,7 @@ class AuditDelivery:
             if credential is None or not is_among(sink.target, credential.origins):
                 raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, credential)
-        response = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=_MAX_RESPONSE_BYTES)
+        response = await self.upstream.send(request, tenant=delivery.tenant, limit_bytes=MAX_RECEIVER_BYTES)
         if not 200 <= response.status < 300:
             raise OSError(f"the endpoint responded with status {response.status}")
 
@@ -164,14 +165,14 @@ class AuditDelivery:
             await writer.drain()
             if writer.can_write_eof():
                 writer.write_eof()
-                with anyio.move_on_after(_CLOSE_S):
+                with anyio.move_on_after(SINK_CLOSE_S):
                     while await reader.read(
-                        _MAX_RESPONSE_BYTES
+                        MAX_RECEIVER_BYTES
                     ):  # a connection reset counts as a failure, so the batch is repeated
                         pass
         finally:
             writer.close()
-            with contextlib.suppress(OSError), anyio.move_on_after(_CLOSE_S):
+            with contextlib.suppress(OSError), anyio.move_on_after(SINK_CLOSE_S):
                 await writer.wait_closed()
 
     async def _append_to_file(self, delivery: SinkDelivery, lines: bytes) -> None:
@@ -189,7 +190,7 @@ def _limit_size(links: Sequence[Link]) -> Sequence[Link]:
     size = 0
     for index, one in enumerate(links):
         size += 1024 + len(one.row.detail)
-        if size > _BATCH_BYTES and index:
+        if size > SINK_BATCH_BYTES and index:
             return links[:index]
     return links
 

@@ -15,21 +15,13 @@ import structlog
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError, Unavailable
+from gateway.jobs.limits import AT_ONCE, AT_ONCE_EACH, MAX_DUE_JOBS, MAX_DUE_JOBS_EACH, SCHEDULER_PAUSE_S
 from gateway.store import jobs
 from gateway.store.engine import Store
 from gateway.store.jobs import Job
 
 log = structlog.get_logger(__name__)
 
-AT_ONCE = 32
-AT_ONCE_EACH = 4
-_PAUSE_S = 1.0
-_MAX_DUE_JOBS = 1000
-_MAX_DUE_JOBS_EACH = 2 * AT_ONCE_EACH
-"""Jobs per query: twice the limit of running jobs.
-
-A slow job becomes due again while it runs, and must not hide later jobs.
-"""
 
 Perform = Callable[[Job], Awaitable[None]]
 """Runs one job, unless another replica has leased it, and reschedules it if it recurs."""
@@ -38,7 +30,7 @@ Perform = Callable[[Job], Awaitable[None]]
 class JobScheduler:
     """Runs due jobs on this replica; open it with `async with`, once, while the resources of its jobs are open."""
 
-    def __init__(self, store: Store, kinds: Mapping[str, Perform], *, pause_s: float = _PAUSE_S) -> None:
+    def __init__(self, store: Store, kinds: Mapping[str, Perform], *, pause_s: float = SCHEDULER_PAUSE_S) -> None:
         self._store = store
         self._kinds = kinds
         self._pause_s = pause_s
@@ -69,7 +61,7 @@ class JobScheduler:
 
     async def _start_due_jobs(self) -> None:
         async with self._store.lookup() as db:
-            found = await jobs.page(db, until=datetime.now(UTC), limit=_MAX_DUE_JOBS, of_each=_MAX_DUE_JOBS_EACH)
+            found = await jobs.page(db, until=datetime.now(UTC), limit=MAX_DUE_JOBS, of_each=MAX_DUE_JOBS_EACH)
         busy = Counter(tenant for tenant, _ in self._running)
         for due in found:
             perform = self._kinds.get(due.kind)

@@ -15,10 +15,10 @@ from gateway.domain.fairness.thread_kinds import TEMPLATE_MATCHES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, RedisUnavailable
+from gateway.jobs.limits import MAX_NOTIFIED
 
 log = structlog.get_logger(__name__)
 
-_MAX_NOTIFIED = 10_000
 
 Followed = Callable[[TenantId], AsyncGenerator[Sequence[str]]]
 """Yields the URIs that clients of the tenant follow, in parts; a URI with several followers may be repeated."""
@@ -61,5 +61,5 @@ class TemplateFanout:
                 for uri in sorted(matched - notified):
                     await self._publish(tenant, uri)
                 notified = (
-                    notified | matched if len(notified) < _MAX_NOTIFIED else matched
+                    notified | matched if len(notified) < MAX_NOTIFIED else matched
                 )  # a repeated notification does no harm

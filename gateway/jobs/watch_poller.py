@@ -20,16 +20,14 @@ from gateway.domain.updates.poll_delay import poll_delay
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import is_among, with_credential
-from gateway.jobs.limits import MAX_BACKOFF_S, POLL_LEASE_S
+from gateway.jobs.limits import MAX_BACKOFF_S, MAX_FAULT_LENGTH, MAX_WATCHED_BYTES, POLL_LEASE_S
 from gateway.store.jobs import Job
 from gateway.upstream.client import FullResponse, UpstreamClient
 from gateway.upstream.conditional_requests import NOT_MODIFIED, condition_headers, validator_of
 
 log = structlog.get_logger(__name__)
 
-MAX_RESPONSE_BYTES = 10 * 1024 * 1024
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
-_MAX_FAULT_LENGTH = 300
 
 CredentialLookup = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
 """Returns the tenant's credential of a name, with its secret; None if there is none."""
@@ -76,7 +74,7 @@ class WatchPoller:
                 raise CredentialMissing("The credential is not stored for this origin.")
             request = with_credential(request, stored_credential)
         # guard: egress-tenant-of-each-request
-        return await self.upstream.send_full(request, tenant=poll.tenant, limit_bytes=MAX_RESPONSE_BYTES)
+        return await self.upstream.send_full(request, tenant=poll.tenant, limit_bytes=MAX_WATCHED_BYTES)
 
 
 def make_request(watch: Watch) -> UpstreamRequest:
@@ -109,7 +107,7 @@ def compare_response(before: Sighting, response: FullResponse, *, now: datetime)
 
 def failed_sighting(before: Sighting, why: str, *, now: datetime) -> Sighting:
     """Return the result of a failed poll, which keeps the state of the last successful poll."""
-    return replace(before, failures=before.failures + 1, fault=why[:_MAX_FAULT_LENGTH], checked_at=now)
+    return replace(before, failures=before.failures + 1, fault=why[:MAX_FAULT_LENGTH], checked_at=now)
 
 
 def pause(watch: Watch, seen: Sighting) -> timedelta:

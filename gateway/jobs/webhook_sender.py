@@ -25,7 +25,7 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.updates.webhook_endpoints import DeliveryState, OutboundDelivery
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import UpstreamError
-from gateway.jobs.limits import ATTEMPT_S
+from gateway.jobs.limits import ATTEMPT_S, DRAIN_S, MAX_RECEIVER_BYTES
 from gateway.store.jobs import Job
 from gateway.telemetry.metrics import Metrics
 from gateway.upstream.auth.credentials import digest_of
@@ -33,8 +33,6 @@ from gateway.upstream.client import UpstreamClient
 
 log = structlog.get_logger(__name__)
 
-_MAX_RESPONSE_BYTES = 64 * 1024
-_DRAIN_S = 2.0
 _OK, _REDIRECTS, _ERRORS = 200, 300, 400
 
 
@@ -80,9 +78,9 @@ class WebhookSender:
 
     async def _send(self, leased: LeasedDeliveries, request: UpstreamRequest) -> AttemptOutcome:
         # guard: egress-tenant-of-each-webhook
-        response = await self.upstream.open_response(request, tenant=leased.tenant, limit_bytes=_MAX_RESPONSE_BYTES)
+        response = await self.upstream.open_response(request, tenant=leased.tenant, limit_bytes=MAX_RECEIVER_BYTES)
         with response:
-            with suppress(UpstreamError), anyio.move_on_after(_DRAIN_S):
+            with suppress(UpstreamError), anyio.move_on_after(DRAIN_S):
                 await response.read_whole()  # an unread response would reset the receiver's connection
             if _OK <= response.status < _REDIRECTS:
                 return AttemptOutcome(status=response.status)

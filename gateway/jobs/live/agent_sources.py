@@ -23,17 +23,14 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, LimitExceeded, NameTaken, NotFound
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.jobs.live.attachments import LiveAttachments
+from gateway.jobs.live.limits import CHECK_TIME_PER_S, CHECK_WAIT_S, LEASE_RECHECK_S
 from gateway.kinds.sources import LIVE_SOURCE
 from gateway.redis.live.leases import LEASE_S, AttachmentLeases, SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 
 _ELSEWHERE = "the program has connected to another replica"
 _REMOVED = "the live source was removed or disabled"
-_RECHECK_S = 0.1
 _UNREACHED = "not checked: the schemas of earlier definitions take too long"
-_WAIT_S = 60.0
-_TIME_PER_S = 0.2
-"""CPU time per second for the checks of one tenant; the burst is twice `CPU_TIME_S`."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _ANY_SOURCE = LiveSource(id=LiveSourceId(""), name="", kind=LiveKind.AGENT, created_at=_EPOCH, updated_at=_EPOCH)
 """A source without prefix and patterns, for the check of definitions."""
@@ -50,9 +47,9 @@ class AgentSources:
         self._leases = leases
         self._replica = replica
         self._checks = FairSlotPool(
-            "checks of providers", slots=PROVIDER_CHECKS.threads, queue=PROVIDER_CHECKS.queue, timeout_s=_WAIT_S
+            "checks of providers", slots=PROVIDER_CHECKS.threads, queue=PROVIDER_CHECKS.queue, timeout_s=CHECK_WAIT_S
         )
-        self._time = TokenBuckets(rate=_TIME_PER_S, burst=2 * CPU_TIME_S)
+        self._time = TokenBuckets(rate=CHECK_TIME_PER_S, burst=2 * CPU_TIME_S)
 
     async def claim(self, principal: Principal, name: str) -> LiveSource:
         """Return the source of this name for the principal; create it unless it exists."""
@@ -82,7 +79,7 @@ class AgentSources:
                 raise Conflict(_ELSEWHERE)
             if not is_held or time.monotonic() > until:
                 return current
-            await anyio.sleep(_RECHECK_S)
+            await anyio.sleep(LEASE_RECHECK_S)
 
     async def check(self, tenant: TenantId, primitives: Sequence[DiscoveredPrimitive]) -> Sequence[str | None]:
         """Return the faults of definitions, by the rules of discoveries; costly checks of a tenant are rate-limited.
@@ -90,7 +87,7 @@ class AgentSources:
         Raises:
             LimitExceeded: the tenant's checks take too much processor time.
         """
-        until = time.monotonic() + _WAIT_S
+        until = time.monotonic() + CHECK_WAIT_S
         while (left_s := until - time.monotonic()) > 0:
             async with self._checks.hold(tenant):
                 rest_s = self._time.wait_for(tenant, CPU_TIME_S)
@@ -101,7 +98,7 @@ class AgentSources:
             await anyio.sleep(min(rest_s, left_s))
         raise LimitExceeded(
             "the check of this tenant's definitions takes too long; register fewer or simpler definitions",
-            retry_after_s=_WAIT_S,
+            retry_after_s=CHECK_WAIT_S,
         )
 
     def offer(self, source: LiveSource, attachment: LiveAttachment) -> AbstractAsyncContextManager[LiveListener]:

@@ -23,7 +23,17 @@ from gateway.domain.live_sources import AttachmentEnd, Discovery, LiveKind, Live
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import GatewayError, RedisUnavailable, Unavailable
 from gateway.jobs.live.held import HeldAttachment, HeldAttachments
-from gateway.jobs.live.limits import MAX_HELD
+from gateway.jobs.live.limits import (
+    ATTACH_S,
+    CLOSING_S,
+    DISCOVERY_WAIT_S,
+    FIRST_RETRY_S,
+    LAST_RETRY_S,
+    MAX_HELD,
+    RECHECK_S,
+    ROUND_S,
+    STABLE_S,
+)
 from gateway.jobs.live.source_reports import SourceReports
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
 from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector, LiveListener
@@ -31,17 +41,8 @@ from gateway.upstream.live.interfaces import LiveAttachment, LiveConnector, Live
 log = structlog.get_logger(__name__)
 
 _TAKEN_AT_ONCE = 50
-_ROUND_S = 1.0
-_RECHECK_S = 30.0
 _SETTLED_ROUNDS = 3
 """Rounds without a Redis error before this replica takes expired leases."""
-_ATTACH_S = 15.0
-_FIRST_RETRY_S = 1.0
-_LAST_RETRY_S = 300.0
-_STABLE_S = 60.0
-"""An attachment that lasted this long ends the back-off."""
-_CLOSING_S = 2.0
-_QUEUE_TIMEOUT_S = 60.0
 
 
 class LiveAttachments:
@@ -55,7 +56,7 @@ class LiveAttachments:
         held: HeldAttachments,
         *,
         replica: str,
-        round_s: float = _ROUND_S,
+        round_s: float = ROUND_S,
     ) -> None:
         self._leases = leases
         self._catalog = catalog
@@ -66,7 +67,7 @@ class LiveAttachments:
         self._scopes = held.scopes
         self._dialled: set[SourceKey] = set()
         self._tasks = TaskSupervisor()
-        self.slot_pool = FairSlotPool("discoveries", slots=4, queue=2 * MAX_HELD, timeout_s=_QUEUE_TIMEOUT_S)
+        self.slot_pool = FairSlotPool("discoveries", slots=4, queue=2 * MAX_HELD, timeout_s=DISCOVERY_WAIT_S)
 
     @property
     def failing(self) -> Sequence[str]:
@@ -110,7 +111,7 @@ class LiveAttachments:
                 )
         finally:
             self._forget(key, held, scope)
-            with anyio.move_on_after(_CLOSING_S, shield=True):
+            with anyio.move_on_after(CLOSING_S, shield=True):
                 await self._withdraw(key, held.id)
 
     async def _run_rounds(self) -> None:
@@ -145,7 +146,7 @@ class LiveAttachments:
                 is_first = False
             except Unavailable as error:
                 log.warning("live_recheck_postponed", reason=error.message)
-            await anyio.sleep(_RECHECK_S)
+            await anyio.sleep(RECHECK_S)
 
     async def compare(self) -> None:
         """Close the attachments that PostgreSQL no longer records, or whose origin the tenant may no longer call."""
@@ -169,17 +170,17 @@ class LiveAttachments:
             with scope:
                 retry_in_s = await self._attach(key, scope)
         except Unavailable as error:
-            retry_in_s = _ROUND_S
+            retry_in_s = ROUND_S
             log.warning("live_attachment_postponed", source=key.source, reason=error.message)
         except Exception:
-            retry_in_s = _LAST_RETRY_S
+            retry_in_s = LAST_RETRY_S
             raise
         finally:
             self._dialled.discard(key)
             if self._scopes.get(key) is scope:
                 del self._scopes[key]
             if key not in self._scopes:  # otherwise a program has connected, and its offer holds the lease
-                with anyio.move_on_after(_CLOSING_S, shield=True):
+                with anyio.move_on_after(CLOSING_S, shield=True):
                     await self._release(key, retry_in_s)
 
     async def _attach(self, key: SourceKey, scope: anyio.CancelScope) -> float | None:
@@ -200,7 +201,7 @@ class LiveAttachments:
             if not await records.is_permitted(key.tenant, self._catalog, source):  # guard: live-origin-attached
                 raise LiveSourceFailed("the tenant's policy does not allow requests to this origin")
             async with AsyncExitStack() as stack:
-                with anyio.fail_after(_ATTACH_S):
+                with anyio.fail_after(ATTACH_S):
                     attachment = await stack.enter_async_context(connector.attach(source, reports))
                 held = HeldAttachment(source=source, attachment=attachment, reports=reports)
                 if not await self._record(held, await held.discover()):
@@ -213,13 +214,13 @@ class LiveAttachments:
                 finally:
                     self._forget(key, held, scope)
         except TimeoutError:
-            fault = f"no connection within {_ATTACH_S:.0f} s"
+            fault = f"no connection within {ATTACH_S:.0f} s"
         except Unavailable:
             raise
         except GatewayError as error:
             fault = error.message
         self._held.failures[source.kind] += 1
-        failures = 1 if time.monotonic() - began > _STABLE_S else source.status.failures + 1
+        failures = 1 if time.monotonic() - began > STABLE_S else source.status.failures + 1
         retry_in_s = _back_off(failures)
         retry_at = datetime.now(UTC) + timedelta(seconds=retry_in_s)
         await self._detach(key, recorded, AttachmentEnd(fault=fault, failures=failures, retry_at=retry_at))
@@ -292,4 +293,4 @@ class LiveAttachments:
 
 def _back_off(failures: int) -> float:
     """Return the seconds before the next attempt; they double with each failure, up to five minutes."""
-    return min(_FIRST_RETRY_S * 2.0 ** min(failures - 1, 10), _LAST_RETRY_S) * uniform(0.8, 1.2)  # noqa: S311
+    return min(FIRST_RETRY_S * 2.0 ** min(failures - 1, 10), LAST_RETRY_S) * uniform(0.8, 1.2)  # noqa: S311

@@ -21,6 +21,7 @@ from gateway.domain.live_sources import LiveSource
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.domain.sessions import UpstreamSessionKey
 from gateway.errors import GatewayError, RedisUnavailable
+from gateway.jobs.live.limits import LIVENESS_S, MAX_WAITING
 from gateway.jobs.live.messages import (
     Answer,
     AnyMessage,
@@ -44,9 +45,6 @@ from gateway.upstream.live.interfaces import CAPABILITIES, LiveClient, LiveMetho
 
 log = structlog.get_logger(__name__)
 
-_POLL_S = 1.0
-_MAX_WAITING = 1000
-"""Notifications of one request that wait for its client; further ones are dropped."""
 Serve = Callable[[SourceKey, LiveMethod, Mapping[str, object], LiveClient], Awaitable[Mapping[str, Any]]]
 """Runs a request at an attachment of this replica."""
 
@@ -272,7 +270,7 @@ class Forwarding:
                 if outgoing is None or outgoing.holder != message.sender:
                     return
                 is_notification = isinstance(message, ProgressReport | Log)
-                if not is_notification or outgoing.messages.qsize() < _MAX_WAITING:
+                if not is_notification or outgoing.messages.qsize() < MAX_WAITING:
                     outgoing.messages.put_nowait(message)
 
     def _settle(self, message: Cancel | Answer) -> None:
@@ -317,7 +315,7 @@ class Forwarding:
     async def _watch(self) -> None:
         """End the requests of replicas that have crashed."""
         while True:
-            await anyio.sleep(_POLL_S)
+            await anyio.sleep(LIVENESS_S)
             for replica in {one.holder for one in self._outgoing.values()} | {
                 one.begin.sender for one in self._incoming.values()
             }:

@@ -21,7 +21,15 @@ from gateway.domain.live_sources import Discovery, LiveKind, LiveSource
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError
-from gateway.jobs.live.limits import MAX_FOLLOWED, REREAD_S
+from gateway.jobs.live.limits import (
+    DISCOVER_S,
+    DISCOVERY_RETRY_S,
+    MAX_DISCOVERY_FAILURES,
+    MAX_FOLLOWED,
+    PACE_S,
+    REREAD_S,
+    SUBSCRIBE_S,
+)
 from gateway.jobs.live.null_client import NULL_CLIENT
 from gateway.jobs.live.page_reader import PageReader
 from gateway.jobs.live.source_reports import SourceReports
@@ -30,16 +38,7 @@ from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveMet
 
 log = structlog.get_logger(__name__)
 
-_DISCOVER_S = 30.0
-_RETRY_S = 2.0
-_SUBSCRIBE_S = 10.0
-_MAX_FAILURES = 4
-"""Number of consecutive failed discoveries after which the source is reattached."""
 _BURST = 10
-_PACE_S = 5.0
-"""Pause between discoveries after a burst, because each one with a change advances the tenant's revision and is
-recorded.
-"""
 _PAUSE_FACTOR = 4
 """Pause between two discoveries, as a multiple of the duration of the first, because the check of schemas is costly."""
 
@@ -70,12 +69,12 @@ class HeldAttachment:
             LiveSourceFailed: the source does not list them, or not in time.
         """
         try:
-            with anyio.fail_after(_DISCOVER_S):
+            with anyio.fail_after(DISCOVER_S):
                 found = await self.attachment.discover()
                 is_reviewed = not self.source.accepts_changes
                 found = await self._pages.add_pages(self.attachment, found, is_reviewed=is_reviewed)
         except TimeoutError:
-            raise LiveSourceFailed(f"the source did not list its primitives within {_DISCOVER_S:.0f} s") from None
+            raise LiveSourceFailed(f"the source did not list its primitives within {DISCOVER_S:.0f} s") from None
         found = replace(found, notices=(*found.notices, *self.reports.notices))
         self._digest = _digest_of(found)
         self.resources = frozenset(one.name for one in found.primitives if one.family is Family.RESOURCE)
@@ -110,16 +109,16 @@ class HeldAttachment:
                     pass  # nothing was reported; pings find out whether the source is lost
                 case _Renewed.FAILED:
                     failures += 1
-                    if failures == _MAX_FAILURES:
+                    if failures == MAX_DISCOVERY_FAILURES:
                         return
                     self.reports.changed()
                 case _Renewed.DONE:
                     failures = 0
                     group.start_soon(self._subscribe)
             now = time.monotonic()
-            is_busy = len(ended_at) == _BURST and now - ended_at[0] < _BURST * _PACE_S
+            is_busy = len(ended_at) == _BURST and now - ended_at[0] < _BURST * PACE_S
             ended_at.append(now)
-            rest_s = max(_PAUSE_FACTOR * (now - began), _PACE_S if is_busy else 0.0, failures * _RETRY_S)
+            rest_s = max(_PAUSE_FACTOR * (now - began), PACE_S if is_busy else 0.0, failures * DISCOVERY_RETRY_S)
             rest_until = now + rest_s  # guard: live-discovery-rest
             due_at = now + max(rest_s, self._pause_s())
 
@@ -152,7 +151,7 @@ class HeldAttachment:
             return
         for uri in sorted(self.resources)[:MAX_FOLLOWED]:
             try:
-                with anyio.fail_after(_SUBSCRIBE_S):
+                with anyio.fail_after(SUBSCRIBE_S):
                     await self.attachment.request("resources/subscribe", {"uri": uri}, NULL_CLIENT)
             except LiveSourceDetached:
                 return

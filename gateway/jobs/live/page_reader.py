@@ -11,13 +11,11 @@ from gateway.definitions.live.page_uris import is_page, pages_of
 from gateway.domain.live_sources import PAGE_TYPE, DiscoveredPrimitive, Discovery
 from gateway.domain.primitives import Family
 from gateway.errors import GatewayError
-from gateway.jobs.live.limits import MAX_PAGES
+from gateway.jobs.live.limits import MAX_PAGES, MAX_SHOWN_URI, PAGE_READ_S, PAGES_READ_S
 from gateway.jobs.live.null_client import NULL_CLIENT
 from gateway.upstream.live.interfaces import LiveAttachment
 
 _AT_ONCE = 4
-_READ_S, _ALL_S = 5.0, 15.0
-_MAX_SHOWN = 100
 
 
 class PageReader:
@@ -59,7 +57,7 @@ class PageReader:
         async def read(uri: str) -> None:
             try:
                 async with slots:
-                    with anyio.fail_after(_READ_S):
+                    with anyio.fail_after(PAGE_READ_S):
                         result = await attachment.request("resources/read", {"uri": uri}, NULL_CLIENT)
             except TimeoutError:
                 return
@@ -72,14 +70,14 @@ class PageReader:
             else:
                 faults[uri] = "it has no contents"
 
-        with anyio.move_on_after(_ALL_S):
+        with anyio.move_on_after(PAGES_READ_S):
             async with anyio.create_task_group() as group:
                 for uri in uris:
                     group.start_soon(read, uri)
-        return digests, [f"page {shorten(uri, _MAX_SHOWN)} was not read: {fault}" for uri, fault in faults.items()]
+        return digests, [f"page {shorten(uri, MAX_SHOWN_URI)} was not read: {fault}" for uri, fault in faults.items()]
 
 
 def _unlisted(uri: str) -> DiscoveredPrimitive:
     """A page that the source does not list, but its tools name."""
-    definition = {"uri": uri, "name": shorten(uri, _MAX_SHOWN), "mimeType": PAGE_TYPE}
+    definition = {"uri": uri, "name": shorten(uri, MAX_SHOWN_URI), "mimeType": PAGE_TYPE}
     return DiscoveredPrimitive(family=Family.RESOURCE, name=uri, definition=definition)

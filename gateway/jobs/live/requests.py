@@ -16,6 +16,7 @@ from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.jobs.live.forwarding import Forwarding
 from gateway.jobs.live.held import HeldAttachments
+from gateway.jobs.live.limits import ATTACH_S, MAX_OWN_ATTACHMENTS, OWN_IDLE_S
 from gateway.jobs.live.result_notices import ResultNotices
 from gateway.jobs.live.source_reports import SourceReports
 from gateway.redis.live.leases import AttachmentLeases, SourceKey
@@ -23,10 +24,6 @@ from gateway.redis.live.linked_resources import LinkedResources
 from gateway.upstream.live.interfaces import LiveAttachment, LiveClient, LiveConnector, LiveMethod
 
 log = structlog.get_logger(__name__)
-
-_MAX_OPEN = 500
-_IDLE_S = 300.0
-_ATTACH_S = 15.0
 
 
 class _OwnAttachment:
@@ -65,7 +62,7 @@ class LiveRequester:
         self._forwarding = forwarding
         self._leases = leases
         self._connectors = connectors
-        self._own = BoundedCache[SourceKey, _OwnAttachment](_MAX_OPEN)
+        self._own = BoundedCache[SourceKey, _OwnAttachment](MAX_OWN_ATTACHMENTS)
         self._tasks = TaskSupervisor()
 
     async def __aenter__(self) -> Self:
@@ -143,7 +140,7 @@ class LiveRequester:
                 async with self._attached(source) as attachment:
                     own.attachment = attachment
                     own.is_ready.set()
-                    while (remaining_s := own.used_at + _IDLE_S - time.monotonic()) > 0:
+                    while (remaining_s := own.used_at + OWN_IDLE_S - time.monotonic()) > 0:
                         with anyio.move_on_after(remaining_s):
                             await attachment.wait_closed()
                             break
@@ -158,9 +155,9 @@ class LiveRequester:
     @asynccontextmanager
     async def _attached(self, source: LiveSource) -> AsyncGenerator[LiveAttachment]:
         try:
-            with anyio.fail_after(_ATTACH_S) as opening:
+            with anyio.fail_after(ATTACH_S) as opening:
                 async with self._connectors[source.kind].attach(source, SourceReports()) as attachment:
                     opening.deadline = float("inf")
                     yield attachment
         except TimeoutError:
-            raise LiveSourceFailed(f"no connection to the live source within {_ATTACH_S:.0f} s") from None
+            raise LiveSourceFailed(f"no connection to the live source within {ATTACH_S:.0f} s") from None

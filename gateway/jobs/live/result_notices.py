@@ -12,13 +12,10 @@ from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import LiveSourceId
 from gateway.domain.live_sources import LiveSource
 from gateway.errors import Unavailable
+from gateway.jobs.live.limits import MAX_KNOWN_NOTICES, NOTICE_REPEAT_S
 from gateway.store.engine import Store
 
 log = structlog.get_logger(__name__)
-
-_MAX_KNOWN = 1_000
-_REPEAT_S = 600.0
-"""A discovery replaces the notices of a source; what still holds is then stored again."""
 
 
 class ResultNotices:
@@ -26,12 +23,12 @@ class ResultNotices:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known = BoundedCache[tuple[LiveSourceId, str], float](_MAX_KNOWN)
+        self._known = BoundedCache[tuple[LiveSourceId, str], float](MAX_KNOWN_NOTICES)
 
     def is_new(self, source: LiveSource, text: str) -> bool:
         """True if the notice was not stored lately; it then counts as stored."""
         key, now = (source.id, text), time.monotonic()
-        if now - self._known.get(key, -_REPEAT_S) < _REPEAT_S:
+        if now - self._known.get(key, -NOTICE_REPEAT_S) < NOTICE_REPEAT_S:
             return False
         self._known[key] = now
         return True

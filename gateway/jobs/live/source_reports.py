@@ -5,11 +5,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from gateway.jobs.live.limits import DEBOUNCE_S, MAX_NOTICES
-
-_MAX_URI_LENGTH = 2048
-_MAX_UPDATES = 500
-"""Maximum number of URIs that wait to be published; further ones are dropped."""
+from gateway.jobs.live.limits import DEBOUNCE_S, MAX_NOTICES, MAX_UPDATES, MAX_URI_LENGTH
 
 
 @dataclass(slots=True)
@@ -29,7 +25,7 @@ class SourceReports:
 
     def updated(self, uri: str) -> None:
         """Record a changed resource, up to the limit."""
-        if len(self.updates) < _MAX_UPDATES and len(uri) <= _MAX_URI_LENGTH:
+        if len(self.updates) < MAX_UPDATES and len(uri) <= MAX_URI_LENGTH:
             self.updates.add(uri)
             self.has_news.set()
 

@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from gateway.domain.identifiers import TenantId
-from gateway.jobs.scheduler import AT_ONCE_EACH, JobScheduler
+from gateway.jobs.limits import AT_ONCE_EACH
+from gateway.jobs.scheduler import JobScheduler
 from gateway.store import jobs
 from gateway.store.engine import Store
 from gateway.store.jobs import Job

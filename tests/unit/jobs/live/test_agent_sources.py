@@ -61,7 +61,7 @@ async def test_a_tenant_with_costly_definitions_rests(sources: AgentSources, mon
     charged = vars(sources)["_time"]
     await sources.check(ACME, [_tool("a")])
     assert charged.wait_for(ACME, charged.burst) > 0
-    monkeypatch.setattr(agent_sources, "_WAIT_S", 0.05)
+    monkeypatch.setattr(agent_sources, "CHECK_WAIT_S", 0.05)
     charged.take(ACME, 1.5 * CPU_TIME_S)
     with pytest.raises(LimitExceeded):
         await sources.check(ACME, [_tool("a")])

@@ -53,7 +53,7 @@ def pages_in(found: Discovery) -> dict[str, str]:
 
 async def test_pages_that_are_listed_or_named_by_tools_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """DYN-5: a fault costs one page, and what was read before stays."""
-    monkeypatch.setattr(page_reader, "_READ_S", 0.1)
+    monkeypatch.setattr(page_reader, "PAGE_READ_S", 0.1)
     attachment = Pages(a=contents("A"), b=contents("B"), bad="no database", empty={"contents": []})
     offer = offer_of(
         tool("one", "ui://b"),
