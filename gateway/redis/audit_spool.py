@@ -14,11 +14,10 @@ import structlog
 
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import MAC_BYTES, MAX_SPOOLED
 
 log = structlog.get_logger(__name__)
 
-MAX_ENTRIES = 500_000
-_MAC_BYTES = 16
 _LEASE_MS = 15_000
 
 # KEYS: stream. ARGV: maximum number of entries, entries. Returns the number of entries; nil when they would exceed it.
@@ -80,7 +79,7 @@ class AuditSpool:
         stream = self._stream
         sealed = [_mac(self._secrets[0], stream, entry) + entry for entry in entries]
         with self._clear_count_on_error():
-            waiting: int | None = await self._keep((stream,), MAX_ENTRIES, *sealed)
+            waiting: int | None = await self._keep((stream,), MAX_SPOOLED, *sealed)
         if waiting is None:
             raise RedisUnavailable("the audit spool in Redis is full")
         self.waiting = waiting
@@ -152,13 +151,13 @@ class AuditSpool:
 
     def _select_authentic(self, stream: str, found: _StreamEntries) -> Sequence[tuple[str, bytes]]:
         waiting = [(entry_id.decode(), fields[1]) for entry_id, fields in found]
-        return [(entry_id, sealed[_MAC_BYTES:]) for entry_id, sealed in waiting if self._is_authentic(stream, sealed)]
+        return [(entry_id, sealed[MAC_BYTES:]) for entry_id, sealed in waiting if self._is_authentic(stream, sealed)]
 
     def _is_authentic(self, stream: str, sealed: bytes) -> bool:
-        mac, entry = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
+        mac, entry = sealed[:MAC_BYTES], sealed[MAC_BYTES:]
         # guard: overflow-signature
         return any(hmac.compare_digest(mac, _mac(secret, stream, entry)) for secret in self._secrets)
 
 
 def _mac(secret: bytes, stream: str, entry: bytes) -> bytes:
-    return hmac.digest(secret, stream.encode() + b"\0" + entry, hashlib.sha256)[:_MAC_BYTES]
+    return hmac.digest(secret, stream.encode() + b"\0" + entry, hashlib.sha256)[:MAC_BYTES]

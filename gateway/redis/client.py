@@ -30,21 +30,13 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import RedisUnavailable
+from gateway.redis.limits.limits import COMMAND_S, CONNECT_S, FIRST_REPLACE_S, LAST_REPLACE_S, MAX_CONNECTIONS
 
 log = structlog.get_logger(__name__)
 
 _T = TypeVar("_T")
 
-_COMMAND_TIMEOUT_S = 1.0
-_CONNECT_TIMEOUT_S = 1.0
-_MAX_CONNECTIONS = 32
 _PROTOCOL = 2  # the format of replies differs between protocol versions
-_FIRST_PAUSE_S: Final = 0.5
-_LAST_PAUSE_S: Final = 10.0
-"""Seconds between two replacements while commands are still refused, doubled each time.
-
-A name that still has its old address must not cost a connection per command, and each replacement interrupts events.
-"""
 NOW_US: Final = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -110,7 +102,7 @@ class Client:
         self._pool, self._subscriber = _open(self._url.value)
         self._commands = cast(_Commands, Redis(connection_pool=self._pool))
         self._replaced_at = -math.inf
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = FIRST_REPLACE_S
 
     async def close(self) -> None:
         """Close every connection, including those in use."""
@@ -170,8 +162,8 @@ class Client:
             return False
         now = time.monotonic()
         if self._pool is pool and now - self._replaced_at > self._pause_s:
-            is_again = now - self._replaced_at < 2 * _LAST_PAUSE_S
-            self._pause_s = min(2 * self._pause_s, _LAST_PAUSE_S) if is_again else _FIRST_PAUSE_S
+            is_again = now - self._replaced_at < 2 * LAST_REPLACE_S
+            self._pause_s = min(2 * self._pause_s, LAST_REPLACE_S) if is_again else FIRST_REPLACE_S
             self._replaced_at = now
             if not is_login or self._url.reread():
                 await self._replace()
@@ -211,13 +203,13 @@ def _open(url: str) -> tuple[BlockingConnectionPool, ConnectionPool]:
     """Return the pool of commands and that of subscriptions; neither connects before its first use."""
     options = {
         "protocol": _PROTOCOL,
-        "socket_timeout": _COMMAND_TIMEOUT_S,
-        "socket_connect_timeout": _CONNECT_TIMEOUT_S,
+        "socket_timeout": COMMAND_S,
+        "socket_connect_timeout": CONNECT_S,
         "retry": Retry(NoBackoff(), 0),
         "driver_info": _DRIVER,
     }
     commands: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
-        url, max_connections=_MAX_CONNECTIONS, timeout=_COMMAND_TIMEOUT_S, **options
+        url, max_connections=MAX_CONNECTIONS, timeout=COMMAND_S, **options
     )
     return commands, cast(Any, ConnectionPool).from_url(url, **options)
 

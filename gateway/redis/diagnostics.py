@@ -11,8 +11,7 @@ from redis.backoff import NoBackoff
 
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.redis.client import redis_errors_translated
-
-_TIMEOUT_S = 3.0
+from gateway.redis.limits.limits import DIAGNOSIS_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +39,8 @@ async def examine_redis(url: str | ConfiguredSecret) -> RedisFacts:
         client: Any = cast(Any, Redis).from_url(
             as_configured(url).value,
             protocol=2,
-            socket_timeout=_TIMEOUT_S,
-            socket_connect_timeout=_TIMEOUT_S,
+            socket_timeout=DIAGNOSIS_S,
+            socket_connect_timeout=DIAGNOSIS_S,
             retry=Retry(NoBackoff(), 0),
         )
         try:

@@ -10,6 +10,7 @@ import hmac
 from collections.abc import Sequence
 
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import MAC_BYTES
 
 SESSIONS, ANSWERS, RESULTS, MESSAGES = "session records", "session answers", "kept results", "messages"
 LINKS = "links of live sources"
@@ -18,7 +19,6 @@ LINKS = "links of live sources"
 UPDATE = b"u"
 """The kind of a stream entry that reports a resource update."""
 
-_MAC_BYTES = 16
 _TO_CLIENTS = b"to clients"
 """The BLAKE2 personalization of MACs of messages to clients; other MACs have none."""
 
@@ -28,7 +28,7 @@ class EntryMac:
 
     def __init__(self, bus: EventBus) -> None:
         keys = bus.derive_all("session logs")
-        self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES, person=_TO_CLIENTS) for key in keys]
+        self._fresh = [hashlib.blake2b(key=key, digest_size=MAC_BYTES, person=_TO_CLIENTS) for key in keys]
 
     def make(self, log: str, kind: bytes, text: bytes) -> bytes:
         """Return the MAC of one complete message; `kind` is one byte."""
@@ -44,7 +44,7 @@ class ValueMac:
 
     def __init__(self, bus: EventBus, purpose: str) -> None:
         self._bus = bus
-        self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES) for key in bus.derive_all(purpose)]
+        self._fresh = [hashlib.blake2b(key=key, digest_size=MAC_BYTES) for key in bus.derive_all(purpose)]
 
     def make(self, name: str, *parts: bytes) -> bytes:
         """Return the MAC of these parts under this name."""

@@ -26,8 +26,7 @@ from gateway.domain.events import (
     TenantRemoved,
 )
 from gateway.domain.identifiers import TenantId
-
-_MAC_BYTES = 16
+from gateway.redis.limits.limits import MAC_BYTES
 
 
 class MessageRefused(Exception):
@@ -60,7 +59,7 @@ class Envelope:
         Raises:
             MessageRefused: the MAC, the tenant or the form is wrong.
         """
-        mac, payload = message[:_MAC_BYTES], message[_MAC_BYTES:]
+        mac, payload = message[:MAC_BYTES], message[MAC_BYTES:]
         # guard: event-mac
         if not any(hmac.compare_digest(mac, _mac(secret, channel, payload)) for secret in self._secrets):
             raise MessageRefused("mac")
@@ -85,7 +84,7 @@ class Envelope:
 
 def _mac(secret: bytes, channel: bytes, payload: bytes) -> bytes:
     # guard: event-mac-binds-its-channel
-    return hmac.digest(secret, channel + b"\0" + payload, hashlib.sha256)[:_MAC_BYTES]
+    return hmac.digest(secret, channel + b"\0" + payload, hashlib.sha256)[:MAC_BYTES]
 
 
 _KINDS: Mapping[str, type[Event]] = {

@@ -21,15 +21,12 @@ from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import RedisUnavailable
 from gateway.redis.client import Client, PubSub, Script, redis_errors_translated
 from gateway.redis.envelopes import Envelope, MessageRefused
+from gateway.redis.limits.limits import BUS_HEARTBEAT_S, CLOSE_S, MAX_SILENCE_S, SUBSCRIBE_S
 from gateway.redis.refused_events import RefusedEvents
 from gateway.redis.wakeups import Wakeups
 
 log = structlog.get_logger(__name__)
 
-_SUBSCRIBE_TIMEOUT_S = 2.0
-_HEARTBEAT_S = 2.0
-_SILENCE_LIMIT_S = 6.0
-_CLOSE_TIMEOUT_S = 2.0
 _RETRY_S = (0.05, 1.0)
 
 
@@ -66,7 +63,7 @@ class EventBus:
         """Subscribe, and wait at most two seconds for the confirmation. Retries continue until the bus is closed."""
         self._tasks.open(self._listen, self._send_heartbeats, self._channels.send_changes)
         try:
-            with anyio.move_on_after(_SUBSCRIBE_TIMEOUT_S):
+            with anyio.move_on_after(SUBSCRIBE_S):
                 await self._subscribed.wait()
         except BaseException:  # cancelled: the block does not begin, so nothing else closes the tasks
             await self._tasks.close()
@@ -77,7 +74,7 @@ class EventBus:
         try:
             await self._tasks.close()
         finally:
-            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+            with anyio.move_on_after(CLOSE_S, shield=True):
                 await self._client.close()
 
     @property
@@ -171,30 +168,30 @@ class EventBus:
         """Receive on one connection until it fails."""
         listener = self._client.listener()
         try:
-            with redis_errors_translated(), anyio.fail_after(_SUBSCRIBE_TIMEOUT_S):
+            with redis_errors_translated(), anyio.fail_after(SUBSCRIBE_S):
                 await listener.psubscribe(self._envelope.pattern)
                 await listener.subscribe(self._heartbeat)
                 await self._await_confirmation(listener)
             self._mark_subscribed()
-            with redis_errors_translated(), anyio.fail_after(_SUBSCRIBE_TIMEOUT_S):
+            with redis_errors_translated(), anyio.fail_after(SUBSCRIBE_S):
                 await self._channels.attach(listener)
             while True:
                 with redis_errors_translated():
-                    message = await listener.get_message(timeout=_HEARTBEAT_S)
+                    message = await listener.get_message(timeout=BUS_HEARTBEAT_S)
                 now = time.monotonic()
                 if message is not None:
                     self._received_at = now
                     self._receive(message)
-                elif now - self._received_at > _SILENCE_LIMIT_S:
+                elif now - self._received_at > MAX_SILENCE_S:
                     raise RedisUnavailable("Redis does not respond on an open connection")
         finally:
-            with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True), redis_errors_translated():
+            with anyio.move_on_after(CLOSE_S, shield=True), redis_errors_translated():
                 await self._channels.detach(listener)
 
     async def _await_confirmation(self, listener: PubSub) -> None:
         missing = {"psubscribe", "subscribe"}
         while missing:
-            message = await listener.get_message(timeout=_SUBSCRIBE_TIMEOUT_S)
+            message = await listener.get_message(timeout=SUBSCRIBE_S)
             if message is not None:
                 missing.discard(message["type"])
 
@@ -238,7 +235,7 @@ class EventBus:
     async def _send_heartbeats(self) -> None:
         """Publish on this replica's own channel every two seconds, so that a silent connection counts as broken."""
         while True:
-            await anyio.sleep(_HEARTBEAT_S)
+            await anyio.sleep(BUS_HEARTBEAT_S)
             try:
                 self._heartbeat_sent_at = time.monotonic()
                 await self._client.publish(self._heartbeat, b"")

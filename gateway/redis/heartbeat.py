@@ -11,10 +11,10 @@ import structlog
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import ALIVE_S
 
 log = structlog.get_logger(__name__)
 
-_INTERVAL_S = 1.0
 _TTL_MS = 3500
 _RENEW = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
 _EXISTS = "return redis.call('EXISTS', KEYS[1])"
@@ -70,7 +70,7 @@ class ReplicaHeartbeat:
 
     async def _renew_periodically(self) -> None:
         while True:
-            await anyio.sleep(_INTERVAL_S)
+            await anyio.sleep(ALIVE_S)
             await self._renew()
 
     async def check(self) -> None:

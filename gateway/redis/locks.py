@@ -9,12 +9,12 @@ import structlog
 
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import LOCK_WAIT_S
 
 log = structlog.get_logger(__name__)
 
 _LOCK_MS = 15_000
 """Lifetime of a lock; longer than nearly all work under one. Slower work only happens twice."""
-_TIMEOUT_S = 5.0
 _POLL_S = (0.02, 0.25)
 
 _ACQUIRE = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"
@@ -49,7 +49,7 @@ class WorkLocks:
 
     async def _wait(self, key: str, owner: str) -> bool:
         pause = _POLL_S[0]
-        with anyio.move_on_after(_TIMEOUT_S):
+        with anyio.move_on_after(LOCK_WAIT_S):
             while not await self._acquire_script((key,), owner, _LOCK_MS):
                 await anyio.sleep(pause)
                 pause = min(pause * 2, _POLL_S[1])

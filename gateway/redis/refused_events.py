@@ -8,10 +8,9 @@ import time
 
 import structlog
 
-log = structlog.get_logger(__name__)
+from gateway.redis.limits.limits import LOG_WINDOW_S, MAX_LOGGED_PER_MINUTE
 
-MAX_PER_MINUTE = 10
-_MINUTE_S = 60.0
+log = structlog.get_logger(__name__)
 
 
 class RefusedEvents:
@@ -24,10 +23,10 @@ class RefusedEvents:
     def note(self, channel: bytes, reason: str) -> None:
         """Log one refused event, or count it."""
         now = time.monotonic()
-        if not self._count or now - self._began_at >= _MINUTE_S:
-            if self._count > MAX_PER_MINUTE:
-                log.error("event_refusals_suppressed", suppressed=self._count - MAX_PER_MINUTE)
+        if not self._count or now - self._began_at >= LOG_WINDOW_S:
+            if self._count > MAX_LOGGED_PER_MINUTE:
+                log.error("event_refusals_suppressed", suppressed=self._count - MAX_LOGGED_PER_MINUTE)
             self._began_at, self._count = now, 0
         self._count += 1
-        if self._count <= MAX_PER_MINUTE:
+        if self._count <= MAX_LOGGED_PER_MINUTE:
             log.error("event_refused", channel=ascii(channel), reason=reason)

@@ -12,11 +12,9 @@ import structlog
 
 from gateway.errors import RedisUnavailable
 from gateway.redis.client import PubSub, redis_errors_translated
+from gateway.redis.limits.limits import CONFIRM_S, WAKEUP_SEND_S
 
 log = structlog.get_logger(__name__)
-
-_CONFIRM_TIMEOUT_S = 2.0
-_SEND_TIMEOUT_S = 2.0
 
 
 class _Channel:
@@ -65,7 +63,7 @@ class Wakeups:
         channel.listeners[token] = listener
         try:
             if channel.confirmed is not None and self.is_live:
-                with anyio.move_on_after(_CONFIRM_TIMEOUT_S):
+                with anyio.move_on_after(CONFIRM_S):
                     await channel.confirmed.wait()
             yield
         finally:
@@ -139,7 +137,7 @@ class Wakeups:
         opened = [name for name in names if name in self._channels and not self._channels[name].is_requested]
         for name in opened:
             self._channels[name].is_requested = True
-        with redis_errors_translated(), anyio.fail_after(_SEND_TIMEOUT_S):
+        with redis_errors_translated(), anyio.fail_after(WAKEUP_SEND_S):
             if closed:
                 await listener.unsubscribe(*closed)
             if opened:

@@ -18,9 +18,10 @@ from gateway.redis.envelopes import Envelope
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.limits import ENTRY_BYTES
 from gateway.redis.sessions.records import Sessions, new_session_id
 from gateway.redis.sessions.stores import SessionStores, session_stores
-from gateway.redis.sessions.stream_log import ENTRY_BYTES, START
+from gateway.redis.sessions.stream_log import START
 
 SECRET = b"the secret of all replicas"
 TENANTS = [TenantId(f"ten_{number}") for number in range(10)]
@@ -29,7 +30,7 @@ TENANTS = [TenantId(f"ten_{number}") for number in range(10)]
 @pytest.fixture
 async def bus(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[EventBus]:
     """A bus that gives Redis time on a busy machine."""
-    monkeypatch.setattr("gateway.redis.client._COMMAND_TIMEOUT_S", 30.0)
+    monkeypatch.setattr("gateway.redis.client.COMMAND_S", 30.0)
     async with EventBus(redis_url, secret=SECRET) as opened:
         yield opened
 
@@ -50,7 +51,7 @@ async def test_cancelled_callers_leave_no_reply_for_the_next(
     bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: a connection whose caller was cancelled never gives the next caller another tenant's answer (TEN-5)."""
-    monkeypatch.setattr("gateway.redis.sessions.records._MAX_LEASES", 1)  # nearly every reading goes to Redis
+    monkeypatch.setattr("gateway.redis.sessions.records.MAX_LEASES", 1)  # nearly every reading goes to Redis
     sessions = Sessions(bus, spawn=tasks.spawn)
     records = [_record(tenant) for tenant in TENANTS]
     for record in records:

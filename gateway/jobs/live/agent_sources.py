@@ -25,7 +25,8 @@ from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.jobs.live.attachments import LiveAttachments
 from gateway.jobs.live.limits import CHECK_TIME_PER_S, CHECK_WAIT_S, LEASE_RECHECK_S
 from gateway.kinds.sources import LIVE_SOURCE
-from gateway.redis.live.leases import LEASE_S, AttachmentLeases, SourceKey
+from gateway.redis.live.leases import AttachmentLeases, SourceKey
+from gateway.redis.live.limits import LEASE_S
 from gateway.upstream.live.interfaces import LiveAttachment, LiveListener
 
 _ELSEWHERE = "the program has connected to another replica"

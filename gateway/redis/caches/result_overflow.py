@@ -14,18 +14,12 @@ import structlog
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import MAX_STORED_BYTES, RESULT_SCHEME, StoredResult
+from gateway.redis.caches.limits import MAX_RESULTS_OF_OWNER, MAX_RESULTS_OF_TENANT, MIN_CHARGED_BYTES, RESULT_TTL_S
 from gateway.redis.entry_mac import RESULTS, ValueMac
 from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
-RESULT_TTL_S = 600
-MAX_OF_TENANT = 64 * 1024 * 1024
-"""The byte limit for all stored results of one tenant."""
-MAX_OF_OWNER = 32 * 1024 * 1024
-"""The byte limit for all stored results of one owner."""
-MIN_CHARGED_BYTES = 64 * 1024
-"""Number of bytes that a smaller result is counted as, which also limits the number of results."""
 
 _URI = re.compile(rf"{re.escape(RESULT_SCHEME)}://([A-Za-z0-9_-]{{32}})")
 _ID_BYTES = 24
@@ -103,8 +97,8 @@ class ResultOverflow:
         bus: EventBus,
         *,
         life_s: float = RESULT_TTL_S,
-        tenant_limit: int = MAX_OF_TENANT,
-        owner_limit: int = MAX_OF_OWNER,
+        tenant_limit: int = MAX_RESULTS_OF_TENANT,
+        owner_limit: int = MAX_RESULTS_OF_OWNER,
         min_charge: int = MIN_CHARGED_BYTES,
         memory_share: float = _MEMORY_SHARE,
     ) -> None:

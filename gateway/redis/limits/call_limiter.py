@@ -15,13 +15,11 @@ from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.policy import Limits
 from gateway.redis.event_bus import EventBus
-from gateway.redis.limits.concurrency_limit import RENEW_S, SYNC, ConcurrencyLease
+from gateway.redis.limits.concurrency_limit import SYNC, ConcurrencyLease
+from gateway.redis.limits.limits import MAX_RATES, RENEW_S
 from gateway.redis.limits.rate_limit import LEASE, LeasedTokenBucket
 
 log = structlog.get_logger(__name__)
-
-_MAX_RATES = 20_000
-"""An evicted key loses only a few tokens."""
 
 
 class CallLimiter:
@@ -32,7 +30,7 @@ class CallLimiter:
         self._spawn = spawn
         self._lease = bus.script(LEASE)
         self._sync = bus.script(SYNC)
-        self._rates = BoundedCache[tuple[TenantId, KeyId], LeasedTokenBucket](_MAX_RATES)
+        self._rates = BoundedCache[tuple[TenantId, KeyId], LeasedTokenBucket](MAX_RATES)
         self._find_rate = self._rates.get  # bound once, so that a lookup costs as much as a dictionary lookup
         self._slots: dict[TenantId, ConcurrencyLease] = {}
         self._is_renewing = False

@@ -16,14 +16,8 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import NOW_MS, Script
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import MAX_ATTEMPTS, PROBE_S, RENEW_DELAY_S, SLOT_RETRY_S, SLOTS_TTL_S, SMALL_LIMIT
 
-RENEW_S = 2.0
-_ENTRY_TTL_S = 10.0
-_PROBE_S = 1.0
-_RETRY_S = 0.25
-_RENEW_DELAY_S = 0.25
-_MAX_ATTEMPTS = 8
-_SMALL_LIMIT = 8
 _SPARE_DIVISOR = 32
 
 # KEYS: slots of the tenant, replica -> "held until". ARGV: replica, in use, wanted, limit, lifetime in ms.
@@ -108,7 +102,7 @@ class ConcurrencyLease:
         Raises:
             LimitExceeded: the tenant's limit is reached; while Redis is unavailable, half of it on this replica.
         """
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             self._adopt(limit)
             if self.try_take(limit):
                 return
@@ -150,7 +144,7 @@ class ConcurrencyLease:
 
     async def _renew_later(self) -> None:
         try:
-            await anyio.sleep(_RENEW_DELAY_S)
+            await anyio.sleep(RENEW_DELAY_S)
         finally:
             self._is_renewal_due = False
         await self.renew()
@@ -158,12 +152,12 @@ class ConcurrencyLease:
     def _adopt(self, limit: int) -> None:
         if limit != self._limit:
             self._limit = limit
-            self._spare = max(1, limit // _SPARE_DIVISOR) if limit >= _SMALL_LIMIT else 0
+            self._spare = max(1, limit // _SPARE_DIVISOR) if limit >= SMALL_LIMIT else 0
             self._max_idle = 2 * (limit // _SPARE_DIVISOR)
             self._held = min(self._held, self._in_use)
 
     def _take_alone(self, limit: int) -> None:
-        if time.monotonic() - self._asked_at > _PROBE_S and self._synced is None:
+        if time.monotonic() - self._asked_at > PROBE_S and self._synced is None:
             self._start_sync()
         if self._in_use >= max(1, limit // 2) or limit < 1:
             raise _exceeded(limit)
@@ -192,13 +186,13 @@ class ConcurrencyLease:
         self._held = min(self._held, max(wanted, running))  # slots that are being returned are no longer used
         try:
             held: int = await self._script(
-                (self._hash,), self._bus.replica, running, wanted, self._limit, int(_ENTRY_TTL_S * 1000)
+                (self._hash,), self._bus.replica, running, wanted, self._limit, int(SLOTS_TTL_S * 1000)
             )
         except RedisUnavailable:
             self._grant = _Grant.ALONE
         else:
             self._grant = _Grant.SHORT if held < needed else _Grant.ENOUGH
-            self._held, self._held_until = held, self._asked_at + _ENTRY_TTL_S
+            self._held, self._held_until = held, self._asked_at + SLOTS_TTL_S
         finally:
             self._synced = None
             done.set()
@@ -209,5 +203,5 @@ def _exceeded(limit: int) -> LimitExceeded:
     return LimitExceeded(
         f"too many concurrent calls of the tenant (limit {limit}); retry later",
         limit="concurrency",
-        retry_after_s=_RETRY_S,
+        retry_after_s=SLOT_RETRY_S,
     )

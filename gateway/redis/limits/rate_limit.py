@@ -16,13 +16,9 @@ from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import GROW_BELOW_S, MAX_LEASED_S, PROBE_S, TOKENS_LEASE_S, ZERO_RATE_RETRY_S
 
-_LEASE_S = 1.0
-_GROW_BELOW_S = 0.33  # at the same rate of calls, a doubled lease lasts up to 0.66 s
-_MAX_LEASE_S_OF_RATE = 0.1
-_PROBE_S = 1.0
 _OFFLINE_SHARE = 0.5
-_ZERO_RATE_RETRY_S = 60.0
 
 # KEYS: buckets, all debited alike. ARGV: rate per second, burst, wanted.
 # Returns the number of tokens taken from each bucket and, if it is 0, the ms until a token is available.
@@ -75,7 +71,7 @@ class LeasedTokenBucket:
         """Take a token that is already leased; return False if none is usable."""
         self._limits = limits
         now = time.monotonic()
-        if self._tokens <= 0 or now - self._leased_at >= _LEASE_S:
+        if self._tokens <= 0 or now - self._leased_at >= TOKENS_LEASE_S:
             return False
         self._tokens -= 1
         if self._lease_size > 1 and self._tokens * 3 <= self._lease_size:
@@ -91,7 +87,7 @@ class LeasedTokenBucket:
         while not self.try_take(limits):
             now = time.monotonic()
             if limits.calls_per_second <= 0 or limits.burst < 1:
-                raise _exceeded(_ZERO_RATE_RETRY_S)
+                raise _exceeded(ZERO_RATE_RETRY_S)
             if now < self._empty_until:
                 raise _exceeded(self._empty_until - now)
             if self.is_alone:
@@ -120,14 +116,14 @@ class LeasedTokenBucket:
         It doubles when a lease lasts less than 0.33 s, halves when tokens expire unused, and is 1 after 2 s.
         """
         age = now - self._leased_at
-        if age >= _LEASE_S:
+        if age >= TOKENS_LEASE_S:
             self._lease_size = max(1, self._lease_size // 2) if self._tokens > 0 else self._lease_size
-            if age >= 2 * _LEASE_S:
+            if age >= 2 * TOKENS_LEASE_S:
                 self._lease_size = 1
             self._tokens = 0
-        elif age < _GROW_BELOW_S:
+        elif age < GROW_BELOW_S:
             self._lease_size *= 2
-        max_lease = min(self._limits.calls_per_second * _MAX_LEASE_S_OF_RATE, self._limits.burst * _MAX_LEASE_S_OF_RATE)
+        max_lease = min(self._limits.calls_per_second * MAX_LEASED_S, self._limits.burst * MAX_LEASED_S)
         self._lease_size = max(1, min(self._lease_size, int(max_lease)))
 
     async def _lease(self, done: anyio.Event) -> None:
@@ -150,12 +146,12 @@ class LeasedTokenBucket:
             self._tokens += granted
             self._leased_at = now
         else:
-            self._empty_until = now + min(wait_ms / 1000, _LEASE_S)
+            self._empty_until = now + min(wait_ms / 1000, TOKENS_LEASE_S)
 
     def _take_alone(self, limits: Limits, now: float) -> None:
         wait = self._local.take(limits, now)
         if self._local.probe_at <= now:
-            self._local.probe_at = now + _PROBE_S
+            self._local.probe_at = now + PROBE_S
             self._refill(now)
         if wait > 0:
             raise _exceeded(wait)
@@ -173,10 +169,10 @@ class _LocalBucket:
     def begin(self, limits: Limits, now: float) -> None:
         """Activate the bucket; an active bucket keeps its tokens."""
         if not self.is_active:
-            self._tokens = max(1.0, limits.calls_per_second * _OFFLINE_SHARE * _MAX_LEASE_S_OF_RATE)
+            self._tokens = max(1.0, limits.calls_per_second * _OFFLINE_SHARE * MAX_LEASED_S)
             self._filled_at = now
         self.is_active = True
-        self.probe_at = now + _PROBE_S
+        self.probe_at = now + PROBE_S
 
     def take(self, limits: Limits, now: float) -> float:
         """Take a token and return 0, or return the seconds until a token is available."""

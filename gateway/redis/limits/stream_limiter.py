@@ -14,13 +14,11 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import NOW_MS
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import STREAM_RETRY_S, STREAMS_RENEW_S, STREAMS_TTL_S
 from gateway.redis.sessions.records import share_of
 
 log = structlog.get_logger(__name__)
 
-_ENTRY_TTL_S = 15.0
-_RENEW_S = 5.0
-_RETRY_S = 30.0
 _KEY_STREAMS = 50
 
 # KEYS: slots of the tenant, of the key. ARGV: slot, lifetime in ms, cap of the tenant, cap of the key.
@@ -91,7 +89,7 @@ class StreamLimiter:
         try:
             if not await self._is_free(tenant, key, slot, cap):  # guard: listen-limit
                 message = f"too many open streams (limit {cap} per tenant, {streams_of_key(cap)} per key); close one"
-                raise LimitExceeded(message, limit="streams", retry_after_s=_RETRY_S)
+                raise LimitExceeded(message, limit="streams", retry_after_s=STREAM_RETRY_S)
         except BaseException:
             await self.release(tenant, key, slot)
             raise
@@ -111,7 +109,7 @@ class StreamLimiter:
     async def _is_free(self, tenant: TenantId, key: KeyId, slot: str, cap: int) -> bool:
         try:
             limits = (cap, streams_of_key(cap))
-            taken = await self._acquire_script(self._slot_keys(tenant, key), slot, int(_ENTRY_TTL_S * 1000), *limits)
+            taken = await self._acquire_script(self._slot_keys(tenant, key), slot, int(STREAMS_TTL_S * 1000), *limits)
         except RedisUnavailable:
             mine = sum(len(slots) for (of, _), slots in self._held.items() if of == tenant)
             return mine <= cap and len(self._held[tenant, key]) <= streams_of_key(cap)
@@ -131,7 +129,7 @@ class StreamLimiter:
     async def _renew_all(self) -> None:
         try:
             while self._held:
-                await anyio.sleep(_RENEW_S)
+                await anyio.sleep(STREAMS_RENEW_S)
                 for (tenant, key), slots in tuple(self._held.items()):
                     try:
                         await self._write(tenant, key, slots)
@@ -143,7 +141,7 @@ class StreamLimiter:
     async def _write(self, tenant: TenantId, key: KeyId, slots: set[str]) -> None:
         message = tuple(slots)
         try:
-            await self._renew(self._slot_keys(tenant, key), int(_ENTRY_TTL_S * 1000), *message)
+            await self._renew(self._slot_keys(tenant, key), int(STREAMS_TTL_S * 1000), *message)
         except RedisUnavailable:
             log.debug("slots_not_renewed")
         for slot in set(message) - slots:  # released during the renewal

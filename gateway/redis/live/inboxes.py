@@ -14,16 +14,13 @@ from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.errors import RedisUnavailable
 from gateway.redis.entry_mac import MESSAGES, ValueMac
 from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.limits import MAC_BYTES
+from gateway.redis.live.limits import INBOX_POLL_S, INBOX_RETRY_S, MAX_INBOX_BYTES, MAX_INBOX_MESSAGES
 
 log = structlog.get_logger(__name__)
 
-_MAX_BYTES = 64 * 1024 * 1024
-_MAX_MESSAGES = 10_000
 _TTL_MS = 10_000
 _BATCH_SIZE = 64
-_POLL_S = 1.0
-_RETRY_S = 0.2
-_MAC_BYTES = 16
 
 # KEYS: inbox, its size in bytes, its channel. ARGV: message, maximum length, maximum bytes, time to live in ms.
 # Returns 1 if the message was added.
@@ -77,7 +74,7 @@ class ReplicaInboxes:
         """
         keys = self._redis_keys(replica)
         sealed = self._mac.make(keys[0], message) + message
-        return bool(await self._send(keys, sealed, _MAX_MESSAGES, _MAX_BYTES, _TTL_MS))
+        return bool(await self._send(keys, sealed, MAX_INBOX_MESSAGES, MAX_INBOX_BYTES, _TTL_MS))
 
     @asynccontextmanager
     async def receiving(self, deliver: Callable[[bytes], None]) -> AsyncGenerator[None]:
@@ -102,16 +99,16 @@ class ReplicaInboxes:
             try:
                 found: list[bytes] = await self._receive(keys[:2], _BATCH_SIZE)
             except RedisUnavailable:
-                await anyio.sleep(_RETRY_S)
+                await anyio.sleep(INBOX_RETRY_S)
                 continue
             for message in found:
-                mac, text = message[:_MAC_BYTES], message[_MAC_BYTES:]
+                mac, text = message[:MAC_BYTES], message[MAC_BYTES:]
                 if self._mac.holds(keys[0], text, mac=mac):  # guard: inbox-mac
                     deliver(text)
                 else:
                     log.warning("message_refused", inbox=keys[0])
             if not found:
-                with anyio.move_on_after(_POLL_S):
+                with anyio.move_on_after(INBOX_POLL_S):
                     await self._wake.wait()
 
     def _redis_keys(self, replica: str) -> tuple[str, str, str]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.redis.client import NOW_MS
 from gateway.redis.event_bus import EventBus
-
-LEASE_S = 4.0
+from gateway.redis.live.limits import LEASE_S
 
 # KEYS: due, holders. ARGV: replica, lease in ms, maximum number. Returns the sources that this replica now holds.
 _ACQUIRE = f"""{NOW_MS}

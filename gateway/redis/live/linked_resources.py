@@ -13,10 +13,8 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.redis.client import NOW_US
 from gateway.redis.entry_mac import LINKS, ValueMac
 from gateway.redis.event_bus import EventBus
-from gateway.redis.live.limits import MAX_OF_OWNER, MAX_OWNERS
-
-MAX_URI_LENGTH = 1_024
-_MAC_BYTES = 16
+from gateway.redis.limits.limits import MAC_BYTES
+from gateway.redis.live.limits import MAX_OF_OWNER, MAX_OWNERS, MAX_URI_LENGTH
 
 # KEYS: links of the owner by digest, their order, owners of the tenant by last use. ARGV: lifetime in ms, most links,
 # most owners, length of a MAC, then digest and value of each link. `mine` has the digests of each source, oldest first.
@@ -91,7 +89,7 @@ class LinkedResources:
                 digest = _digest(uri)
                 stored += [digest, self._mac.make(keys[0], digest.encode(), source.encode()) + source.encode()]
         if stored:
-            await self._note_script(keys, self._idle_ms, MAX_OF_OWNER, MAX_OWNERS, _MAC_BYTES, *stored)
+            await self._note_script(keys, self._idle_ms, MAX_OF_OWNER, MAX_OWNERS, MAC_BYTES, *stored)
 
     async def find(self, tenant: TenantId, owner: str, uri: str) -> LiveSourceId | None:
         """Return the first source that returned a link with this URI to the owner; None if there is none.
@@ -105,7 +103,7 @@ class LinkedResources:
         found: bytes | None = await self._find_script((keys[0],), digest)
         if found is None:
             return None
-        mac, source = found[:_MAC_BYTES], found[_MAC_BYTES:]
+        mac, source = found[:MAC_BYTES], found[MAC_BYTES:]
         is_ours = self._mac.holds(keys[0], digest.encode(), source, mac=mac)  # guard: linked-resource-mac
         return LiveSourceId(source.decode()) if is_ours else None
 

@@ -15,13 +15,12 @@ from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.sessions import UpstreamSession, UpstreamSessionKey
 from gateway.redis.client import NOW_MS
 from gateway.redis.event_bus import EventBus
-from gateway.redis.live.limits import MAX_OF_CALLER, MAX_OF_TENANT
+from gateway.redis.live.limits import MAX_ENDED, MAX_OF_CALLER, MAX_OF_TENANT
 from gateway.redis.locks import WorkLocks
 from gateway.redis.sealed_values import SealedValues
 
 _GRACE_MS = 120_000
 """Time that the record of an unused session stays for the replica that ends the session at the source."""
-_MAX_ENDED = 1_000
 _TAKEN_AT_ONCE = 50
 _MARK_MS = 600_000
 """Lifetime of the mark of a running request, if its replica was killed."""
@@ -183,7 +182,7 @@ class UpstreamSessions:
         sealed = self._values.seal(record, _encode(session))
         keys = record, self._of_client(key.tenant, key.owner.session)
         has_client = "1" if key.owner.session else "0"
-        await self._store_script(keys, self._life_ms, sealed, MAX_OF_TENANT, MAX_OF_CALLER, has_client, _MAX_ENDED)
+        await self._store_script(keys, self._life_ms, sealed, MAX_OF_TENANT, MAX_OF_CALLER, has_client, MAX_ENDED)
 
     async def drop(self, key: UpstreamSessionKey, session: UpstreamSession) -> None:
         """Forget a session that the source has ended, unless another replica has replaced it.
@@ -218,7 +217,7 @@ class UpstreamSessions:
         Raises:
             RedisUnavailable: they end when they are idle.
         """
-        await self._end_script((self._of_client(tenant, session),), _MAX_ENDED, self._life_ms)
+        await self._end_script((self._of_client(tenant, session),), MAX_ENDED, self._life_ms)
 
     async def mark(self, key: UpstreamSessionKey, request: str) -> None:
         """Note that this replica runs a request in the session.

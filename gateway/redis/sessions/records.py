@@ -29,14 +29,11 @@ from gateway.redis.sessions.keys import (
     sessions_of_subject,
     subscribers_prefix,
 )
+from gateway.redis.sessions.limits import MAX_LEASES, MAX_RECORD_BYTES, RECORD_LEASE_S, RECORD_RENEW_S
 
 log = structlog.get_logger(__name__)
 
-_LEASE_S = 3.0
-_RENEW_S = 2.0
-_MAX_LEASES = 20_000
 _GRACE_DIVISOR = 8
-_MAX_RECORD_BYTES = 64 * 1024
 _SEAL = b',"seal":"'
 _SEALED = re.compile(rb'(\{.*),"seal":"([0-9a-f]{32})"\}', re.DOTALL)
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -150,7 +147,7 @@ class Sessions:
         self._bus = bus
         self._spawn = spawn
         self._idle_ms = idle_s * 1000
-        self._lease_s = min(_LEASE_S, idle_s / 3)
+        self._lease_s = min(RECORD_LEASE_S, idle_s / 3)
         self._create = bus.script(_CREATE)
         self._find = bus.script(_FIND)
         self._replace = bus.script(_REPLACE)
@@ -218,7 +215,7 @@ class Sessions:
         if lease is not None:
             age = time.monotonic() - lease.read_at
             if age < self._lease_s:
-                if age > _RENEW_S and not lease.is_renewing:
+                if age > RECORD_RENEW_S and not lease.is_renewing:
                     lease.is_renewing = True
                     self._spawn(self._renew, tenant, session, lease)
                 return lease.record
@@ -314,7 +311,7 @@ class Sessions:
         self._leases.pop(key, None)  # keeps the leases in the order in which they were read
         while self._leases:
             oldest, lease = next(iter(self._leases.items()))
-            if len(self._leases) < _MAX_LEASES and now - lease.read_at < self._lease_s:
+            if len(self._leases) < MAX_LEASES and now - lease.read_at < self._lease_s:
                 break
             del self._leases[oldest]
         self._leases[key] = _Lease(record, now)
@@ -337,8 +334,8 @@ class Sessions:
 
 def _encode(record: SessionRecord) -> bytes:
     encoded = msgspec.json.encode(record)
-    if len(encoded) > _MAX_RECORD_BYTES:
-        raise DocumentTooLarge(f"the initialize parameters exceed {_MAX_RECORD_BYTES} bytes")
+    if len(encoded) > MAX_RECORD_BYTES:
+        raise DocumentTooLarge(f"the initialize parameters exceed {MAX_RECORD_BYTES} bytes")
     return encoded
 
 

@@ -15,6 +15,7 @@ from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import heartbeat_key
 from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.limits import CLAIM_RETRY_S
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +49,6 @@ return redis.call('HDEL', KEYS[1], 'id:' .. ARGV[1])
 """
 
 _RETRIES = 60
-_RETRY_S = 1.0
 
 
 class RequestClaims:
@@ -110,7 +110,7 @@ class RequestClaim:
             try:
                 await self._claims.release_script((self._keys.state,), *self._arguments)
             except RedisUnavailable:
-                await anyio.sleep(_RETRY_S)
+                await anyio.sleep(CLAIM_RETRY_S)
                 continue
             return
         log.error("claim_not_released", stream=self._arguments[1])  # the claim ends with the replica or the session

@@ -16,18 +16,16 @@ from gateway.redis.entry_mac import UPDATE, EntryMac
 from gateway.redis.event_bus import EventBus
 from gateway.redis.heartbeat import heartbeat_key
 from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.limits import ENTRY_BYTES, FINISHED_TTL_S, MAX_ENTRIES
 from gateway.redis.sessions.records import Sessions
 from gateway.redis.sessions.request_claims import IS_TAKEN
 
 log = structlog.get_logger(__name__)
 
-ENTRY_BYTES = 64 * 1024
 START = "0-0"
 """The position before the first entry."""
 
-_MAX_ENTRIES = 1000
 _READ_ENTRIES = 32
-_FINISHED_TTL_S = 600
 _TEXT, _FINAL, _MORE = b"d", b"f", b"c"
 _MAC_PLACE = 3
 """The index of the MAC in an entry: flag, value, `m`, MAC. Only the last piece of a message has a MAC."""
@@ -194,12 +192,12 @@ class StreamLog:
             RedisUnavailable: the message may or may not have been added.
         """
         pieces = [text[start : start + ENTRY_BYTES] for start in range(0, len(text), ENTRY_BYTES)] or [b""]
-        ttl_ms = min(self._idle_ms, _FINISHED_TTL_S * 1000) if is_final else self._idle_ms
+        ttl_ms = min(self._idle_ms, FINISHED_TTL_S * 1000) if is_final else self._idle_ms
         redis_keys = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
         flag = _FINAL if is_final else _TEXT
         mac = self._seal.make(keys.log(stream), flag, text)
         return (
-            _text(await self._append(redis_keys, stream, ttl_ms, _MAX_ENTRIES, flag, request_id, mac, *pieces)) or None
+            _text(await self._append(redis_keys, stream, ttl_ms, MAX_ENTRIES, flag, request_id, mac, *pieces)) or None
         )
 
     async def read(

@@ -11,16 +11,12 @@ from gateway.errors import LimitExceeded, NotFound
 from gateway.redis.entry_mac import UPDATE, EntryMac
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys, digest_uri, subscribers_prefix
+from gateway.redis.sessions.limits import MAX_ENTRIES, MAX_PARAMS_BYTES, MAX_SUBSCRIPTIONS, SUBSCRIBE_RETRY_S
 from gateway.redis.sessions.records import Sessions, is_session_id
 
-MAX_SUBSCRIPTIONS = 1000
-MAX_PARAMS_BYTES = 512
-"""Limit on the bytes of a stored URI, which limits the memory for the subscriptions of a session."""
-_MAX_ENTRIES = 1000
 _BATCH = 200
 _READ_BATCH = 20
 _SUBSCRIBERS_CHECKED = 3
-_RETRY_S = 60.0
 
 # KEYS: record, subscriptions of the session, subscribers of the URI, URIs of the session. ARGV: session, digest, cap,
 # time to live of subscriptions in ms, prefix of session names, number of other subscribers to check, URI or nothing.
@@ -129,7 +125,7 @@ class SessionSubscriptions:
             raise NotFound("session not found")
         if not done:
             message = f"the session has {MAX_SUBSCRIPTIONS} subscriptions (the limit); unsubscribe from some"
-            raise LimitExceeded(message, limit="subscriptions", retry_after_s=_RETRY_S)
+            raise LimitExceeded(message, limit="subscriptions", retry_after_s=SUBSCRIBE_RETRY_S)
 
     async def unsubscribe(self, keys: SessionKeys, uri: str) -> None:
         """Stop notifying the session of updates to this resource."""
@@ -164,7 +160,7 @@ class SessionSubscriptions:
                 part for session in found[start : start + _BATCH] for part in self._with_mac(tenant, session, encoded)
             ]
             notified += await self._publish(
-                (of,), prefix, encoded, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
+                (of,), prefix, encoded, MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
             )
         return notified
 

@@ -13,10 +13,10 @@ from gateway.errors import LimitExceeded, NotFound
 from gateway.redis.event_bus import EventBus
 from gateway.redis.limits.stream_limiter import StreamLimiter
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.limits import MAX_SUBSCRIPTIONS
 from gateway.redis.sessions.records import share_of
 from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.redis.sessions.stream_log import START
-from gateway.redis.sessions.subscriptions import MAX_SUBSCRIPTIONS
 from tests.integration.redis.conftest import ACME, GLOBEX, SECRET, OwnRedis, Two, make_record
 from tests.support import replicas
 from tests.support.replicas import until

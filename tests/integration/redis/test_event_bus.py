@@ -169,8 +169,8 @@ async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
 
 async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a connection that stays open and says nothing is given up, and made anew when Redis speaks again."""
-    monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.1)
-    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_LIMIT_S", 0.5)
+    monkeypatch.setattr("gateway.redis.event_bus.BUS_HEARTBEAT_S", 0.1)
+    monkeypatch.setattr("gateway.redis.event_bus.MAX_SILENCE_S", 0.5)
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         gap = anyio.Event()
@@ -188,7 +188,7 @@ async def test_a_redis_that_accepts_connections_and_does_not_answer_is_noticed(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a lost subscription whose new connection gets no answer is down, and stands again when Redis answers."""
-    monkeypatch.setattr("gateway.redis.client._COMMAND_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("gateway.redis.client.COMMAND_S", 0.2)
     relay = Relay(urlsplit(redis_url).path)
     async with relay.listening() as port, EventBus(f"redis://127.0.0.1:{port}/1", secret=SECRET) as bus:
         await bus.check()
@@ -249,8 +249,8 @@ async def test_a_bus_closes_while_redis_is_frozen_and_channels_come_and_go(own_r
 
 async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a bus without events hears its own heartbeat and stays connected."""
-    monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.05)
-    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_LIMIT_S", 0.4)
+    monkeypatch.setattr("gateway.redis.event_bus.BUS_HEARTBEAT_S", 0.05)
+    monkeypatch.setattr("gateway.redis.event_bus.MAX_SILENCE_S", 0.4)
     with capture_logs() as lines:
         async with EventBus(redis_url, secret=SECRET) as bus:
             await anyio.sleep(1.0)

@@ -7,8 +7,9 @@ import pytest
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import STANDALONE
+from gateway.redis.sessions.limits import ENTRY_BYTES
 from gateway.redis.sessions.stores import session_stores
-from gateway.redis.sessions.stream_log import ENTRY_BYTES, START, LoggedMessage, RequestOwner
+from gateway.redis.sessions.stream_log import START, LoggedMessage, RequestOwner
 from tests.integration.redis.conftest import GLOBEX, SECRET, Two, make_record
 from tests.support.replicas import until
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from gateway.redis.sessions.limits import MAX_PARAMS_BYTES
 from gateway.redis.sessions.records import Sessions
-from gateway.redis.sessions.subscriptions import MAX_PARAMS_BYTES
 from tests.integration.redis.conftest import ACME, GLOBEX, Two, make_record
 
 _ENDED = 30

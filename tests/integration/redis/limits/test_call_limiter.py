@@ -173,7 +173,7 @@ async def test_a_call_now_and_then_keeps_its_place_in_hand(
     bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: a tenant that calls a few times a second does not take a place and give it back each time."""
-    monkeypatch.setattr("gateway.redis.limits.concurrency_limit._RENEW_DELAY_S", 0.01)
+    monkeypatch.setattr("gateway.redis.limits.concurrency_limit.RENEW_DELAY_S", 0.01)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 60)
     buckets, limits = CallLimiter(bus, spawn=tasks.spawn), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
     await raw.config_resetstat()
@@ -295,7 +295,7 @@ async def test_the_slots_of_a_dead_replica_come_back(
     redis_url: str, bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: what a killed replica held is free again after its time; what a living one holds is not (SRV-3)."""
-    monkeypatch.setattr("gateway.redis.limits.concurrency_limit._ENTRY_TTL_S", 0.5)
+    monkeypatch.setattr("gateway.redis.limits.concurrency_limit.SLOTS_TTL_S", 0.5)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 0.1)
     limits = Limits(concurrency=2)
     buckets = CallLimiter(bus, spawn=tasks.spawn)

@@ -316,7 +316,7 @@ async def test_messages_of_others_change_nothing(both: Both) -> None:
 
 async def test_a_full_inbox_refuses_more(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Attack: an inbox is bounded in bytes, so a replica that does not read costs Redis little."""
-    monkeypatch.setattr("gateway.redis.client._COMMAND_TIMEOUT_S", 30.0)  # 30 MiB on a busy machine
+    monkeypatch.setattr("gateway.redis.client.COMMAND_S", 30.0)  # 30 MiB on a busy machine
     async with EventBus(redis_url, secret=SECRET, namespace=secrets.token_hex(4)) as bus:
         inboxes, large = ReplicaInboxes(bus), bytes(30 * 1024 * 1024)
         assert await inboxes.send("elsewhere", large)

@@ -178,8 +178,8 @@ async def test_a_lease_is_renewed_before_it_ends(
     bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: the requests of a busy session never wait for Redis, and its idle time still begins anew."""
-    monkeypatch.setattr("gateway.redis.sessions.records._RENEW_S", 0.0)
-    monkeypatch.setattr("gateway.redis.sessions.records._LEASE_S", 600.0)
+    monkeypatch.setattr("gateway.redis.sessions.records.RECORD_RENEW_S", 0.0)
+    monkeypatch.setattr("gateway.redis.sessions.records.RECORD_LEASE_S", 600.0)
     sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
     await sessions.create(record, cap=10)
@@ -308,7 +308,7 @@ async def test_a_gap_drops_every_lease(own_redis: OwnRedis) -> None:
 
 async def test_leases_are_bounded(bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor) -> None:
     """Ours: many sessions do not fill a replica's memory."""
-    monkeypatch.setattr("gateway.redis.sessions.records._MAX_LEASES", 3)
+    monkeypatch.setattr("gateway.redis.sessions.records.MAX_LEASES", 3)
     sessions = Sessions(bus, spawn=tasks.spawn)
     records = [_record() for _ in range(5)]
     for record in records:

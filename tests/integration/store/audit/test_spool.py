@@ -198,7 +198,7 @@ async def test_one_replica_takes_out_at_a_time(overflow: AuditSpool, installatio
 
 async def test_a_full_overflow_takes_no_more(overflow: AuditSpool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: nothing that was promised is dropped for something new."""
-    monkeypatch.setattr("gateway.redis.audit_spool.MAX_ENTRIES", 2)
+    monkeypatch.setattr("gateway.redis.audit_spool.MAX_SPOOLED", 2)
     await overflow.keep([b"1", b"2"])
     with pytest.raises(RedisUnavailable):
         await overflow.keep([b"3"])
