@@ -10,7 +10,7 @@ from gateway.domain.tenancy.access import Role
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.domain.tenancy.principals import Principal
-from gateway.store.database.circuit_breaker import PROMPT_S
+from gateway.store.database.limits import PROMPT_S
 from gateway.store.engine import Store
 from gateway.store.identity import grants, issuers, keys
 from gateway.store.kinds.singletons import ACCESS

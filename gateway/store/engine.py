@@ -22,8 +22,10 @@ from gateway.errors import DatabaseUnavailable, LimitExceeded, NotFound
 from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.dialect import CHECK, URL, begin_at_checkout, begun_by
-from gateway.store.database.errors import RETRY_S, read_only, translate_engine_errors
+from gateway.store.database.errors import read_only, translate_engine_errors
+from gateway.store.database.limits import RETRY_S
 from gateway.store.database.poolers import refuse_transaction_pooler
+from gateway.store.limits import MAX_QUEUED_TRANSACTIONS
 from gateway.store.tables import SCHEMA
 
 Db = AsyncConnection
@@ -32,7 +34,6 @@ Db = AsyncConnection
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """Isolation level of a transaction."""
 
-_MAX_QUEUE_LENGTH = 1024
 _IS_READ_ONLY = text("select pg_is_in_recovery() or current_setting('transaction_read_only')::bool")
 _SET_TENANT = "select set_config('app.tenant', '{}', true)"  # guard: tenant-of-the-transaction
 
@@ -55,7 +56,7 @@ class Store:
         self._pool_size = pool_size
         self._timeout_s = timeout_s
         self.slot_pool = FairSlotPool(
-            "connections to PostgreSQL", slots=pool_size, queue=_MAX_QUEUE_LENGTH, timeout_s=timeout_s
+            "connections to PostgreSQL", slots=pool_size, queue=MAX_QUEUED_TRANSACTIONS, timeout_s=timeout_s
         )
         """Bulkhead for transactions of tenants. `upkeep` and `unscoped` transactions do not take its slots."""
         self._breaker = DatabaseBreaker() if silence is None else silence

@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_into
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import ALIAS_LIFETIME, Alias
 from gateway.store.engine import Db
+from gateway.store.limits import MAX_ALIASES
 from gateway.store.tables import aliases, operations
 
 _ACTIVE = (
@@ -15,8 +16,6 @@ _ACTIVE = (
     .where(aliases.c.tenant_id == bindparam("tenant"), aliases.c.expires_at > func.now())
     .order_by(aliases.c.name)
 )
-_MAX_PER_OPERATION = 5
-"""Limit on the aliases of one operation; the oldest are deleted first."""
 
 
 async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]) -> None:
@@ -70,5 +69,5 @@ async def _drop_oldest(tenant: TenantId, db: Db, source: SourceId) -> None:
     newest_first = [aliases.c.expires_at.desc(), aliases.c.name]
     rank = func.row_number().over(partition_by=aliases.c.identity, order_by=newest_first).label("rank")
     ranked = select(aliases.c.name, rank).where(aliases.c.tenant_id == tenant, aliases.c.source_id == source).subquery()
-    beyond = select(ranked.c.name).where(ranked.c.rank > _MAX_PER_OPERATION)
+    beyond = select(ranked.c.name).where(ranked.c.rank > MAX_ALIASES)
     await db.execute(delete(aliases).where(aliases.c.tenant_id == tenant, aliases.c.name.in_(beyond)))

@@ -34,6 +34,7 @@ from gateway.store.engine import Db
 from gateway.store.jobs import Job
 from gateway.store.kinds.webhooks import ENDPOINTS as ROWS
 from gateway.store.notifications import deliveries
+from gateway.store.notifications.limits import MAX_QUEUED
 
 log = structlog.get_logger(__name__)
 
@@ -138,7 +139,7 @@ async def test_endpoint(tenant: TenantId, catalog: CatalogContext, name: str, *,
     async with change(tenant, catalog, entry, by=by) as db:
         endpoint = await _prepare_endpoint(tenant, db, name)
         if await deliveries.is_full(tenant, db, endpoint.id):
-            raise LimitExceeded(f"too many deliveries of this endpoint are queued (limit {deliveries.MAX_QUEUED})")
+            raise LimitExceeded(f"too many deliveries of this endpoint are queued (limit {MAX_QUEUED})")
         payload = {"endpoint": endpoint.id, "name": endpoint.name}
         test_delivery = deliveries.new_delivery(endpoint.id, TEST_KIND, payload, now=datetime.now(UTC))
         entry.target, entry.detail = endpoint.name, {"id": endpoint.id, "delivery": test_delivery.id}

@@ -18,7 +18,7 @@ from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.errors import DatabaseUnavailable
 from gateway.store import secrets
-from gateway.store.database.circuit_breaker import PROMPT_S
+from gateway.store.database.limits import PROMPT_S
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.kinds.credentials import open_named

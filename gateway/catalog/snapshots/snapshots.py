@@ -32,7 +32,7 @@ from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
 from gateway.store import operations, primitives, tenants, tool_aliases
-from gateway.store.database.circuit_breaker import PROMPT_S
+from gateway.store.database.limits import PROMPT_S
 from gateway.store.engine import Db, Store
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.profiles import PROFILES

@@ -8,6 +8,7 @@ import orjson
 
 from gateway.domain.audit import CallRecord
 from gateway.store.audit.hash_chain import START, AuditRow, audit_id, link, now_us, storable
+from gateway.store.audit.limits import MAX_CHAINS
 from gateway.store.audit.signed_heads import End
 
 APPEND = "select append_audit($1::audit_row[])"
@@ -15,8 +16,6 @@ APPEND = "select append_audit($1::audit_row[])"
 
 StoredRow: TypeAlias = tuple[object, ...]
 """The values of an `AuditRow`, followed by its MAC."""
-
-_MAX_CHAINS = 10_000
 
 
 class ChainWriter:
@@ -32,7 +31,7 @@ class ChainWriter:
     @property
     def is_full(self) -> bool:
         """True at 10,000 chains; the caller then creates a new writer, which bounds the memory for chain ends."""
-        return len(self._ends) >= _MAX_CHAINS
+        return len(self._ends) >= MAX_CHAINS
 
     def rows(self, records: Iterable[CallRecord]) -> list[StoredRow]:
         """Build rows for these records with new ids and the current time; each row extends its tenant's chain."""

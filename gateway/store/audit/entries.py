@@ -29,6 +29,7 @@ from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
 from gateway.domain.identifiers import AuditId, TenantId, mint
 from gateway.store.audit.anchors import TrailHead, refer_to
 from gateway.store.audit.hash_chain import CATALOG, CREATION, START, AuditRow, Link, audit_id, link, now_us, storable
+from gateway.store.audit.limits import MAX_COUNTED
 from gateway.store.audit.tables import audit_cuts
 from gateway.store.engine import Db
 from gateway.store.kinds.record_rows import read_record
@@ -38,7 +39,6 @@ from gateway.telemetry.log_context import CLAIMED_CLIENT
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SUFFIX_LENGTH = 9
-_MAX_COUNTED = 100_000
 
 # Built once: reads the end of the chain of changes, and the anchor.
 _ENDS = text("""
@@ -153,7 +153,7 @@ def _latest(tenant: TenantId, since: datetime) -> Subquery:
         select(columns.target, columns.kind, columns.action, columns.result_bytes)
         .where(columns.tenant_id == tenant, columns.id >= _first_id(since))
         .order_by(columns.id.desc())
-        .limit(_MAX_COUNTED)
+        .limit(MAX_COUNTED)
         .subquery()
     )
 

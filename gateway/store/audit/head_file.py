@@ -13,9 +13,8 @@ from gateway.domain.fairness.thread_kinds import AUDIT_FILES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded
-from gateway.store.audit.limits import MAX_HEAD_FILE_BYTES
+from gateway.store.audit.limits import MAX_HEAD_FILE_BYTES, MAX_HEADS
 
-_MAX_HEADS = 10_000
 _HEADS = "audit heads"
 """The party of writes, which are of all tenants."""
 
@@ -60,7 +59,7 @@ class FileHeads:
 
     def _read(self, tenant: TenantId) -> Sequence[bytes]:
         tenant_member = f'"tenant":"{tenant}"'.encode()
-        found: deque[bytes] = deque(maxlen=_MAX_HEADS)
+        found: deque[bytes] = deque(maxlen=MAX_HEADS)
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)

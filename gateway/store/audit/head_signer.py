@@ -20,6 +20,7 @@ from gateway.errors import GatewayError
 from gateway.store.audit import anchors, signed_heads
 from gateway.store.audit.anchors import TRAIL, StoredAnchor, TrailHead
 from gateway.store.audit.hash_chain import CATALOG, START
+from gateway.store.audit.limits import CLOSE_S, MAX_KNOWN_HEADS, SIGN_PAUSE_S
 from gateway.store.audit.outside_heads import OutsideHeads
 from gateway.store.audit.signed_heads import End, HeadRow, Signature, seal
 from gateway.store.audit.unsigned_tenants import Ends, UnsignedTenants
@@ -27,10 +28,7 @@ from gateway.store.engine import Db, Store
 
 log = structlog.get_logger(__name__)
 
-PAUSE_S = 60.0
-_CLOSE_TIMEOUT_S = 3.0
 _PORTION = 1000
-_MAX_TENANTS = 10_000
 _MARK = End(CATALOG, 0, START)
 """Placeholder end of a signature that only records a missing predecessor."""
 
@@ -49,7 +47,7 @@ class AuditSigner:
         key: bytes,
         anchor_keys: Sequence[bytes],
         outside: OutsideHeads | None = None,
-        pause_s: float = PAUSE_S,
+        pause_s: float = SIGN_PAUSE_S,
     ) -> None:
         self._store = store
         self._moved = moved
@@ -58,7 +56,7 @@ class AuditSigner:
         self._outside = OutsideHeads((), keys=(key,)) if outside is None else outside
         self._pause_s = pause_s
         self._tasks = TaskSupervisor()
-        self._known = BoundedCache[TenantId, TrailHead](_MAX_TENANTS)
+        self._known = BoundedCache[TenantId, TrailHead](MAX_KNOWN_HEADS)
 
     @property
     def failing(self) -> Sequence[str]:
@@ -72,7 +70,7 @@ class AuditSigner:
     async def __aexit__(self, *_: object) -> None:
         """Stop, and sign the latest entries for at most 3 s."""
         await self._tasks.close()
-        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+        with anyio.move_on_after(CLOSE_S, shield=True):
             await self._sign_logged()
 
     async def sign(self) -> None:

@@ -20,16 +20,14 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
 from gateway.store.audit.anchors import TrailHead
 from gateway.store.audit.hash_chain import now_us
+from gateway.store.audit.limits import HEADS_S, MAX_QUEUED_HEADS, PROMPT_HEADS_S
 
 log = structlog.get_logger(__name__)
 
 HEADS_PURPOSE = "audit heads outside"
 """Purpose for which the MAC key of heads is derived."""
 
-_DEADLINE_S = 5.0
-_READ_TIMEOUT_S = 1.0
 _HEADS_PER_BATCH = 500
-_MAX_QUEUED_TENANTS = 10_000
 _DELIVERY_ERRORS = (GatewayError, OSError, TimeoutError)
 
 
@@ -108,7 +106,7 @@ class OutsideHeads:
     def __init__(self, stores: Sequence[HeadStore], *, keys: Sequence[bytes]) -> None:
         self._stores = tuple(stores)
         self._keys = keys
-        self._queued = {store.name: BoundedCache[TenantId, bytes](_MAX_QUEUED_TENANTS) for store in stores}
+        self._queued = {store.name: BoundedCache[TenantId, bytes](MAX_QUEUED_HEADS) for store in stores}
         self.failures: dict[str, int] = {store.name: 0 for store in stores}
         """Number of failed deliveries, by store."""
 
@@ -132,7 +130,7 @@ class OutsideHeads:
         newest: TrailHead | None = None
         for store in self._stores:
             if store.is_memory:
-                found = await self._read(store, tenant, within_s=_READ_TIMEOUT_S)
+                found = await self._read(store, tenant, within_s=PROMPT_HEADS_S)
                 for trail in found.heads:
                     newest = trail if newest is None or trail.number > newest.number else newest
         return newest
@@ -142,7 +140,7 @@ class OutsideHeads:
         found: dict[str, FoundHeads] = {}
 
         async def read_one(store: HeadStore) -> None:
-            found[store.name] = await self._read(store, tenant, within_s=_DEADLINE_S)
+            found[store.name] = await self._read(store, tenant, within_s=HEADS_S)
 
         async with anyio.create_task_group() as tasks:
             for store in self._stores:
@@ -154,7 +152,7 @@ class OutsideHeads:
         while waiting:
             batch = dict(list(waiting.items())[:_HEADS_PER_BATCH])
             try:
-                with anyio.fail_after(_DEADLINE_S):
+                with anyio.fail_after(HEADS_S):
                     await store.put(batch)
             except _DELIVERY_ERRORS as error:
                 self.failures[store.name] += 1

@@ -21,18 +21,23 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable, DecidingRule
 from gateway.store.audit.export_lines import moment
 from gateway.store.audit.hash_chain import now_us
-from gateway.store.audit.limits import MAX_OF_A_PRINCIPAL, MAX_OF_A_TENANT, MAX_PENDING, MAX_PENDING_OF_A_TENANT
+from gateway.store.audit.limits import (
+    CLOSE_S,
+    MAX_COUNTED_TENANTS,
+    MAX_OF_A_PRINCIPAL,
+    MAX_OF_A_TENANT,
+    MAX_PENDING,
+    MAX_PENDING_OF_A_TENANT,
+    MAX_WRITES,
+    SETTLE_S,
+    TALLY_S,
+)
 from gateway.telemetry.log_context import LABELS, describe_sender
 
 log = structlog.get_logger(__name__)
 
-PAUSE_S = 60.0
 FIRST = 10
 """Equal refusals of a minute that are entries of their own; enough for the attempts of a person, or of an agent."""
-_MAX_TENANTS = 10_000
-_CLOSE_TIMEOUT_S = 3.0
-_MAX_CONCURRENT_WRITES = 100
-_SETTLE_S = 1.0
 _OTHERS_PRINCIPAL = "others"
 
 
@@ -68,7 +73,7 @@ class RefusalTally:
     `write` is the writer's own method, so the tally is also the sink of the records that are no refusals.
     """
 
-    def __init__(self, write: Callable[[CallRecord], Coroutine[Any, Any, None]], *, pause_s: float = PAUSE_S) -> None:
+    def __init__(self, write: Callable[[CallRecord], Coroutine[Any, Any, None]], *, pause_s: float = TALLY_S) -> None:
         self.write = write
         self._pause_s = pause_s
         self._counted: dict[TenantId, dict[_Equal, _Count]] = {}
@@ -91,7 +96,7 @@ class RefusalTally:
 
     async def __aexit__(self, *_: object) -> None:
         """Stop, and write all refusals for at most 3 s."""
-        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+        with anyio.move_on_after(CLOSE_S, shield=True):
             while self._pending:
                 await self._is_written.wait()
             await self.flush()
@@ -118,7 +123,7 @@ class RefusalTally:
 
     async def settle(self, tenant: TenantId) -> None:
         """Wait at most 1 s until the tenant's noted entries are written, so that a reader finds its last refusals."""
-        with anyio.move_on_after(_SETTLE_S):
+        with anyio.move_on_after(SETTLE_S):
             while self._pending[tenant]:
                 await self._is_written.wait()
 
@@ -129,7 +134,7 @@ class RefusalTally:
             (tenant, *one) for tenant, counted in flushed.items() if tenant for one in counted.items() if one[1].count
         ]
         while counts:
-            begun, counts = counts[:_MAX_CONCURRENT_WRITES], counts[_MAX_CONCURRENT_WRITES:]
+            begun, counts = counts[:MAX_WRITES], counts[MAX_WRITES:]
             try:
                 async with anyio.create_task_group() as group:
                     for one in begun:
@@ -144,7 +149,7 @@ class RefusalTally:
         """Return the refusals that equal this one; None beyond the limit of tenants."""
         counted = self._counted.get(record.tenant)
         if counted is None:
-            if len(self._counted) >= _MAX_TENANTS:  # guard: refusals-bounded
+            if len(self._counted) >= MAX_COUNTED_TENANTS:  # guard: refusals-bounded
                 return None
             counted = self._counted[record.tenant] = {}
         # The name of a missing profile is the caller's own text, which would make every refusal another one.

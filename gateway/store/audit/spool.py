@@ -22,6 +22,7 @@ from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import GatewayError
 from gateway.store.audit.chain_writer import APPEND, ChainWriter
 from gateway.store.audit.hash_chain import CATALOG, storable
+from gateway.store.audit.limits import DRAIN_PAUSE_S, MAX_DRAIN_S
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.errors import CONNECTION_ERRORS
@@ -29,9 +30,7 @@ from gateway.store.engine import Store
 
 log = structlog.get_logger(__name__)
 
-_PAUSE_S = 1.0
 _GROUP_SIZE = 256
-_MAX_ROUND_S = 20.0
 _START = "0-0"
 _SELECT_INSTALLATION = text("select installation_id()")
 _SELECT_STORED = "select id from audit_entries where id = any($1::text[])"
@@ -109,7 +108,7 @@ class SpoolDrain:
         store: Store,
         chain_key: bytes,
         moved: UnsignedTenants | None = None,
-        pause_s: float = _PAUSE_S,
+        pause_s: float = DRAIN_PAUSE_S,
     ) -> None:
         self._url = url
         self._moved = UnsignedTenants() if moved is None else moved
@@ -162,7 +161,7 @@ class SpoolDrain:
         async with self._connect() as connection:
             chains = ChainWriter(self._chain_key)
             while waiting:
-                with anyio.fail_after(_MAX_ROUND_S):
+                with anyio.fail_after(MAX_DRAIN_S):
                     await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
                     await self._overflow.forget([entry_id for entry_id, _ in waiting])
                 self._log_restored(len(waiting))
@@ -176,7 +175,7 @@ class SpoolDrain:
         until, waiting = await self._overflow.peek_shared(self._looked_until, _GROUP_SIZE)
         while until != self._looked_until:
             async with self._connect() as connection:
-                with anyio.fail_after(_MAX_ROUND_S):
+                with anyio.fail_after(MAX_DRAIN_S):
                     entries = {entry_id: _decode(entry) for entry_id, entry in waiting}
                     known = await _find_known_tenants(connection, {entry.record.tenant for entry in entries.values()})
                     # guard: overflow-of-its-tenants

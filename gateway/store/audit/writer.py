@@ -26,27 +26,24 @@ from gateway.domain.tenancy.configured_secret import ConfiguredSecret
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit.chain_writer import APPEND, ChainWriter, StoredRow
 from gateway.store.audit.hash_chain import AuditRow, now_us
-from gateway.store.audit.limits import BACK_OFF_S, COMMIT_S
+from gateway.store.audit.limits import (
+    BACK_OFF_S,
+    COMMIT_S,
+    FAILURE_S,
+    LINGER_S,
+    MAX_GROUP,
+    MAX_QUEUED,
+    SPOOL_S,
+    WRITER_CLOSE_S,
+)
 from gateway.store.audit.spool import SpoolStore, pack
 from gateway.store.audit.unsigned_tenants import UnsignedTenants
-from gateway.store.database.circuit_breaker import PROMPT_S, DatabaseBreaker, bounded_wait
+from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 from gateway.store.database.connection import PostgresConnection, Statement, connect_app
 from gateway.store.database.errors import CONNECTION_ERRORS, is_read_only
+from gateway.store.database.limits import PROMPT_S
 
 log = structlog.get_logger(__name__)
-
-_MAX_GROUP = 256
-_MAX_QUEUE_LENGTH = 16_384
-_LINGER_S = 0.001
-"""Time for which a group waits for more entries if the previous group had several; uvloop's shortest timer."""
-
-_CLOSE_TIMEOUT_S = 5.0
-_SPOOL_TIMEOUT_S = 2.0
-_REMEMBERED_S = 20.0
-"""Time for which a failure counts: longer than the pause between two probes of a balancer.
-
-An unready replica gets no calls, so that no later entry shows that the failure is over.
-"""
 
 
 _STORE_ERRORS = (GatewayError, *CONNECTION_ERRORS, asyncpg.PostgresError, asyncpg.InterfaceError)
@@ -83,7 +80,7 @@ class AuditWriter:
         self._url = url
         self._moved = UnsignedTenants() if moved is None else moved
         self._chain_key = chain_key
-        self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_MAX_QUEUE_LENGTH)
+        self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=MAX_QUEUED)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
         self._state = _State.CLOSED
@@ -126,7 +123,7 @@ class AuditWriter:
         Raises:
             AuditUnavailable: it has not. Outcomes may wait in Redis.
         """
-        if self._failed_at is not None and time.monotonic() - self._failed_at < _REMEMBERED_S:
+        if self._failed_at is not None and time.monotonic() - self._failed_at < FAILURE_S:
             raise AuditUnavailable("PostgreSQL did not store the last audit entries")
 
     async def __aenter__(self) -> Self:
@@ -140,7 +137,7 @@ class AuditWriter:
         if self._state is _OPEN:
             self._state = _State.DRAINING
         self._wake.set()
-        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+        with anyio.move_on_after(WRITER_CLOSE_S, shield=True):
             await self._ended.wait()
             if self._connection is not None:
                 await self._connection.close()
@@ -177,8 +174,8 @@ class AuditWriter:
                 await self._wake.wait()
                 continue
             if len(self._waiting) < previous_size:
-                await asyncio.sleep(_LINGER_S)
-            group = self._waiting.take(_MAX_GROUP)
+                await asyncio.sleep(LINGER_S)
+            group = self._waiting.take(MAX_GROUP)
             previous_size = len(group) if len(group) > 1 else 0
             try:
                 await self._write_group(group)
@@ -249,7 +246,7 @@ class AuditWriter:
             return
         try:
             entries = [self._pack(record, None if rows is None else rows[index]) for index, (record, _) in outcomes]
-            async with bounded_wait(_SPOOL_TIMEOUT_S):
+            async with bounded_wait(SPOOL_S):
                 await self._overflow.keep(entries)
         except (Unavailable, TimeoutError) as error:
             log.warning("audit_not_kept", entries=len(outcomes), error=type(error).__name__)

@@ -13,25 +13,18 @@ import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Final
 
 import structlog
 
+from gateway.store.database.limits import LOOP_LAG_S, OPEN_S, REPLACE_S
+
 log = structlog.get_logger(__name__)
-
-PROMPT_S: Final = 2.0
-"""Deadline in seconds for PostgreSQL, for a caller that has a fallback."""
-
-_OPEN_S = 3.0
-_REPLACE_EVERY_S = 1.0
-"""Seconds between two generations: a server that stays read-only must not cost a connection per transaction."""
-_LOOP_LAG_S = 0.5
 
 
 class DatabaseBreaker:
     """The breaker of one replica."""
 
-    def __init__(self, *, open_s: float = _OPEN_S) -> None:
+    def __init__(self, *, open_s: float = OPEN_S) -> None:
         self._open_s = open_s
         self._until: float | None = None
         self.generation = 0
@@ -62,7 +55,7 @@ class DatabaseBreaker:
     def replace_connections(self) -> None:
         """Begin a new generation of connections, unless one began less than a second ago."""
         now = time.monotonic()
-        if now - self._replaced_at > _REPLACE_EVERY_S:
+        if now - self._replaced_at > REPLACE_S:
             self._replaced_at = now
             self.generation += 1
             log.warning("database_connections_replaced")
@@ -82,7 +75,7 @@ async def bounded_wait(seconds: float) -> AsyncGenerator[None]:
         def end(due: float, *, is_last: bool) -> None:
             nonlocal alarm
             now = loop.time()
-            if is_last or now - due < _LOOP_LAG_S:
+            if is_last or now - due < LOOP_LAG_S:
                 limit.reschedule(now)
             else:
                 alarm = loop.call_later(seconds, lambda: end(now + seconds, is_last=True))

@@ -14,15 +14,12 @@ import asyncpg
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import DatabaseUnavailable
 from gateway.store.database.errors import REFUSED, translate_connect_error
+from gateway.store.database.limits import CLOSE_S, COMMAND_S, CONNECT_S
 
 APP_ROLE = "gateway_app"
 
 _SCHEME = re.compile(r"\Apostgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
-_TIMEOUT_S = 5.0
-_COMMAND_TIMEOUT_S = 15.0
-"""Deadline of the driver for one command, because a server that hangs ignores its own `statement_timeout`."""
 
-_CLOSE_TIMEOUT_S = 0.1
 _SETTINGS = {"application_name": "gateway", "search_path": "public", "jit": "off"}
 _GUARDS = {"statement_timeout": "10000", "idle_in_transaction_session_timeout": "60000"}  # guard: statement-timeout
 _IS_SAFE = """
@@ -91,7 +88,7 @@ class _FastClosingConnection(cast(Any, asyncpg.Connection)):  # type: ignore[mis
         """Close gracefully within the timeout, or else abort."""
         above: Any = super()
         with suppress(TimeoutError):  # the driver has aborted the connection
-            await above.close(timeout=None if timeout is None else min(timeout, _CLOSE_TIMEOUT_S))
+            await above.close(timeout=None if timeout is None else min(timeout, CLOSE_S))
 
 
 _connect_driver: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
@@ -106,9 +103,7 @@ async def connect_app(url: str | ConfiguredSecret) -> PostgresConnection:
         BrokenSetting: the URL cannot be read.
     """
     settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}  # guard: role-taken
-    connection = await _connect(
-        url, settings, command_timeout=_COMMAND_TIMEOUT_S, connection_class=_FastClosingConnection
-    )
+    connection = await _connect(url, settings, command_timeout=COMMAND_S, connection_class=_FastClosingConnection)
     try:
         if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:  # guard: role-checked
             raise DatabaseUnavailable(
@@ -152,4 +147,4 @@ async def _dial(url: str, settings: Mapping[str, str], **more: object) -> Postgr
     dsn, is_postgres = _SCHEME.subn("postgresql://", url, count=1)
     if not is_postgres:
         raise ValueError(url)
-    return await _connect_driver(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
+    return await _connect_driver(dsn, timeout=CONNECT_S, server_settings=dict(settings), **more)

@@ -23,12 +23,12 @@ from sqlalchemy.util import await_only
 from gateway.store.database.circuit_breaker import DatabaseBreaker
 from gateway.store.database.connection import PostgresConnection
 from gateway.store.database.errors import CONNECTION_ERRORS
+from gateway.store.database.limits import CHECK_S
 
 URL: Final = "postgresql+gateway://"
 """Engine URL of the dialect. It names no database, because the store connects by itself."""
 
 CHECK = "select 1"
-_CHECK_EVERY_S = 1.0
 _CHECKED_AT = "checked_at"
 _GENERATION = "generation"
 
@@ -101,7 +101,7 @@ def begin_at_checkout(engine: AsyncEngine, breaker: DatabaseBreaker) -> None:
 def _begin(dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
     statement, now = _begin_statement.get(), time.monotonic()
     driver: PostgresConnection = dbapi_connection.driver_connection
-    is_checked = now < record.info.get(_CHECKED_AT, 0.0) + _CHECK_EVERY_S and not driver.is_closed()
+    is_checked = now < record.info.get(_CHECKED_AT, 0.0) + CHECK_S and not driver.is_closed()
     if statement is None and is_checked:
         return
     try:

@@ -9,6 +9,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.ext.asyncio.engine import AsyncEngine
 
 from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, GatewayError, NameTaken, NotFound
+from gateway.store.database.limits import RETRY_S
 
 _UNIQUE = "23505"
 _FOREIGN_KEY = "23503"
@@ -31,9 +32,6 @@ CONNECTION_ERRORS = (OSError, TimeoutError, asyncpg.InternalClientError)
 
 REFUSED = "PostgreSQL refused the connection."
 UNREACHABLE = "PostgreSQL cannot be reached."
-
-RETRY_S = 2.0
-"""Seconds after which to retry a database that did not respond."""
 
 
 def translate(error: Exception) -> GatewayError | None:

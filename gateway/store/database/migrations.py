@@ -17,11 +17,11 @@ from sqlalchemy.pool import NullPool
 from gateway.errors import BrokenSetting
 from gateway.store.database.connection import APP_ROLE, PostgresConnection, connect_owner
 from gateway.store.database.errors import translate_engine_errors
+from gateway.store.database.limits import LOCK_RETRY_S
 
 DEFINER_ROLE = "gateway_definer"
 
 _LOCK = 0x6761746577617931
-_LOCK_RETRY_S = 0.2
 _LACKS_PRIVILEGE = "42501"
 _ROLES = {APP_ROLE: "login", DEFINER_ROLE: "nologin"}
 _ROLE_ATTRIBUTES = "nosuperuser nobypassrls noinherit"
@@ -59,7 +59,7 @@ async def _lock(connection: AsyncConnection) -> None:
     """Wait for other migrations. A statement that waited would hold a snapshot, for which concurrent indexes wait."""
     while not await _is_true(connection, "select pg_try_advisory_lock(:lock)", lock=_LOCK):
         await connection.commit()
-        await anyio.sleep(_LOCK_RETRY_S)
+        await anyio.sleep(LOCK_RETRY_S)
     await connection.commit()
 
 

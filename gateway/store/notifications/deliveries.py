@@ -20,6 +20,7 @@ from gateway.store import jobs
 from gateway.store.engine import Db
 from gateway.store.jobs import Job
 from gateway.store.kinds.record_rows import columns_of, read_record
+from gateway.store.notifications.limits import MAX_PAYLOAD_BYTES, MAX_QUEUED
 from gateway.store.notifications.tables import webhook_deliveries as deliveries
 from gateway.store.notifications.tables import webhook_endpoints as endpoints
 from gateway.store.pagination import select_page
@@ -31,9 +32,6 @@ LIFETIME = timedelta(hours=24)
 """Time after which a delivery is no longer attempted."""
 RETENTION = timedelta(days=7)
 """Time after which a delivered or failed delivery is deleted."""
-MAX_QUEUED = 10_000
-"""Limit on the pending deliveries of one endpoint; later events are dropped."""
-MAX_PAYLOAD_BYTES = 64 * 1024
 _ENDED_STATES = (DeliveryState.DELIVERED, DeliveryState.FAILED)
 _DROPPED_NOTICE = f"too many deliveries wait (limit {MAX_QUEUED}), so later events were dropped"
 

@@ -97,7 +97,7 @@ async def test_a_group_waits_for_company_where_the_one_before_had_some(
         await writer.write(make_record(_A, number))
 
     monkeypatch.setattr(ChainWriter, "rows", counted)
-    monkeypatch.setattr("gateway.store.audit.writer._LINGER_S", 0.2)
+    monkeypatch.setattr("gateway.store.audit.writer.LINGER_S", 0.2)
     await writer.write(make_record(_A, 0))
     await asyncio.gather(writer.write(make_record(_A, 1)), writer.write(make_record(_A, 2)))
     await asyncio.gather(writer.write(make_record(_A, 3)), later(4))
