@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, text_at, to_list, to_objects
+from gateway.cli.limits import MAX_PATH_OPTIONS
 from gateway.cli.output.reports import count_tools
 from gateway.cli.output.tables import clean, count, render_pairs, thousands
 
 _LARGE_LIST_TOKENS = 10_000
 """Size from which a tool list counts as large: a twentieth of a model's context of 200,000 tokens."""
-_MAX_PATH_OPTIONS = 3
 _SERVER_REASON = re.compile(r"\bservers?\b")
 _BASE_URL = "give --base-url https://HOST/PATH: the document does not declare the URL of its API"
 
@@ -54,7 +54,7 @@ def _narrowing_options(report: JsonObject) -> list[tuple[str, str]]:
         *([("--include-method GET", f"{thousands(reads)} {of}, which only read")] if 0 < reads < len(made) else []),
         *(
             (f"--include-path '{part}'", f"{thousands(number)} {of}")
-            for part, number in parts.most_common(_MAX_PATH_OPTIONS)
+            for part, number in parts.most_common(MAX_PATH_OPTIONS)
         ),
     ]
 

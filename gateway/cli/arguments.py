@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, pick, read_json, to_list, to_object, to_objects
+from gateway.cli.limits import MAX_SCHEMA_DEPTH
 from gateway.domain.json_access import tokens_of
 
 _ALL_KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-_MAX_DEPTH = 16
 
 
 def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) -> JsonObject:
@@ -58,7 +58,7 @@ def kinds_of(value: object) -> frozenset[str]:
 
 def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[str]:
     """Return the JSON types that a schema allows; all types if its keywords do not restrict them."""
-    if depth > _MAX_DEPTH:
+    if depth > MAX_SCHEMA_DEPTH:
         return _ALL_KINDS
     target = _resolve_reference(schema, root)
     kinds = _declared_kinds(target)
@@ -83,7 +83,7 @@ def _declared_kinds(schema: JsonObject) -> frozenset[str]:
 
 def _resolve_reference(schema: object, root: object) -> JsonObject:
     target = to_object(schema)
-    for _ in range(_MAX_DEPTH):
+    for _ in range(MAX_SCHEMA_DEPTH):
         reference = target.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
             break

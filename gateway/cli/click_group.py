@@ -8,8 +8,7 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
-_MAX_HELP_LENGTH = 200
-"""Maximum characters of a sentence in the list. No sentence is longer, so click truncates none."""
+from gateway.cli.limits import MAX_HELP_LENGTH
 
 
 class Commands(click.Group):
@@ -18,7 +17,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the placeholders registered here, without importing the real commands."""
         rows = [
-            (name, self.commands[name].get_short_help_str(limit=_MAX_HELP_LENGTH))
+            (name, self.commands[name].get_short_help_str(limit=MAX_HELP_LENGTH))
             for name in self.list_commands(ctx)
             if not self.commands[name].hidden
         ]

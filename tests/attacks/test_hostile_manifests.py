@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.limits import MAX_FILE_BYTES
 from gateway.cli.manifests.documents import DocumentReader, measure
 from gateway.cli.manifests.files import FileReader, ManifestText
-from gateway.cli.manifests.limits import MAX_FILE_BYTES, MAX_SECRET_BYTES
+from gateway.cli.manifests.limits import MAX_SECRET_BYTES
 from gateway.cli.manifests.local_secrets import FORM, LocalSecret, SecretValues, find_secret
 from gateway.cli.manifests.manifest import ManifestReader
 from gateway.cli.manifests.places import ManifestFaults, Place

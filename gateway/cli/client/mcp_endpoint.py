@@ -11,6 +11,7 @@ import httpx
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, number_at, pick, text_at, to_object, to_objects
+from gateway.cli.limits import MAX_ROUNDS
 from gateway.cli.transport_failures import transport_failure
 from gateway.domain.http.mcp_requests import header_value, request_body, request_headers
 from gateway.errors import NotFound
@@ -18,7 +19,6 @@ from gateway.errors import NotFound
 _TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 _LIMIT_REACHED = 42900
 _FORM = "elicitation/create"
-_MAX_ROUNDS = 100
 
 AskForm = Callable[[JsonObject], JsonObject]
 """Shows a form with its message, and returns the response of the user."""
@@ -98,7 +98,7 @@ class McpClient:
         mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
         called: JsonObject = {"name": name, "arguments": arguments}
         params = called
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             result = self._request("tools/call", params, name=name, extra=mirrored)
             if result.get("resultType", "complete") == "complete":
                 return result

@@ -9,6 +9,7 @@ import click
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
 from gateway.cli.kinds.records import record_group
+from gateway.cli.limits import APPROVALS_POLL_S, MAX_WATCHED
 from gateway.cli.output.printing import echo
 from gateway.cli.output.tables import clean, render_pairs
 from gateway.domain.calls.approvals import ApprovalState
@@ -27,8 +28,6 @@ _REQUEST_FIELDS = (
     "decided_by",
 )
 _DECISION_FIELDS = ("decided_at", "comment", "started_at", "ended_at", "outcome", "correlation_id", "digest")
-_POLL_S = 2.0
-_MAX_WATCHED = 100
 
 
 def _summary(item: JsonObject) -> str:
@@ -90,7 +89,7 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
     printed = 0
     is_first = True
     while True:
-        items = list(context.admin.pages(context.tenant_path(APPROVAL.plural), limit=_MAX_WATCHED))
+        items = list(context.admin.pages(context.tenant_path(APPROVAL.plural), limit=MAX_WATCHED))
         for item in reversed(items):
             name, state = text_at(item, "id"), text_at(item, "state")
             is_printed = seen.get(name) != state and (not is_first or state == ApprovalState.PENDING)
@@ -100,7 +99,7 @@ def watch_approvals(context: AdminContext, count: int | None) -> None:
             if printed == count:
                 return
         seen, is_first = {text_at(item, "id"): text_at(item, "state") for item in items}, False
-        time.sleep(_POLL_S)  # the REST API has no stream of approvals; the command ends with Ctrl-C or --count
+        time.sleep(APPROVALS_POLL_S)  # the REST API has no stream of approvals; the command ends with Ctrl-C or --count
 
 
 def _decide(context: AdminContext, name: str, verb: str, comment: str | None) -> None:

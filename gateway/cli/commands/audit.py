@@ -22,13 +22,12 @@ from gateway.cli.item_commands import render_items
 from gateway.cli.kinds.option_types import Days
 from gateway.cli.kinds.output import render_object
 from gateway.cli.kinds.single_commands import SingletonCommands
+from gateway.cli.limits import MAX_REMEMBERED_IDS
 from gateway.cli.output.printing import echo
 from gateway.cli.output.tables import clean, count, render_table, whole_seconds
 from gateway.domain.audit import FILTERS, AuditKind
 from gateway.kinds.singletons import RETENTION
 
-_MAX_REMEMBERED_IDS = 5000
-"""Maximum number of entry ids that `tail` stores to skip repeated entries after a reconnection."""
 _RECONNECT_OVERLAP = timedelta(seconds=60)
 _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlation_id")
 
@@ -128,7 +127,7 @@ def follow_audit(context: AdminContext, since: str | None) -> None:
     After a lost connection the command reconnects, and repeats no entry of the last minute. Entries that an outage
     delayed for longer may be missing then; a sink misses none. With --json each line is an entry as in an export.
     """
-    seen: deque[str] = deque(maxlen=_MAX_REMEMBERED_IDS)
+    seen: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
     while True:
         connected_at, latest = datetime.now(UTC).isoformat(), ""
         try:

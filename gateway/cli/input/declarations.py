@@ -11,12 +11,10 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import name_of
 from gateway.cli.input.json_fields import JsonObject, is_object, read_json, to_list
+from gateway.cli.input.limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_NODES
 from gateway.errors import GatewayError
 from gateway.openapi.document.yaml_reader import read_yaml
 
-_MAX_FILE_BYTES = 8 * 1024 * 1024
-_MAX_DEPTH = 64
-_MAX_NODES = 500_000
 _STANDARD_INPUT = "-"
 _DOCUMENT_MARKER = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
 
@@ -75,11 +73,11 @@ def only_one(declarations: Sequence[Declaration]) -> Declaration:
 
 def _read(spec: str, name: str) -> str:
     try:
-        raw = sys.stdin.buffer.read(_MAX_FILE_BYTES + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
+        raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
     except OSError as error:
         raise Failure(f"cannot read {name}: {error.strerror or error}", ExitCode.USAGE) from None
-    if len(raw) > _MAX_FILE_BYTES:
-        raise Failure(f"{name} has more than {_MAX_FILE_BYTES // 1024 // 1024} MiB", ExitCode.USAGE)
+    if len(raw) > MAX_FILE_BYTES:
+        raise Failure(f"{name} has more than {MAX_FILE_BYTES // 1024 // 1024} MiB", ExitCode.USAGE)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -88,7 +86,7 @@ def _read(spec: str, name: str) -> str:
 
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(_MAX_FILE_BYTES + 1)
+        return file.read(MAX_FILE_BYTES + 1)
 
 
 def is_json(spec: str, text: str) -> bool:
@@ -113,7 +111,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
     """Yield each document of a YAML stream, or each element of a document that is a list."""
     for lines, part in split_yaml(text):
         try:  # empty lines before the text keep the file's line numbers in errors
-            value: object = read_yaml("\n" * lines + part, depth=_MAX_DEPTH, nodes=_MAX_NODES)
+            value: object = read_yaml("\n" * lines + part, depth=MAX_DEPTH, nodes=MAX_NODES)
             yield from to_list(value) or ([] if value == [] else [value])
         except GatewayError as error:
             raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None

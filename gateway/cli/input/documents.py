@@ -10,10 +10,8 @@ from urllib.parse import urlsplit
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.limits import MAX_ARCHIVE_BYTES, MAX_DOCUMENT_BYTES
 
-_MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
-_MAX_ARCHIVE_BYTES = 23 * 1024 * 1024
-"""Maximum bytes of an archive; as base64 it must fit into a request."""
 _STANDARD_INPUT = "-"
 _ARCHIVE_MAGIC = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
 _TAR_MAGIC = b"ustar"
@@ -52,7 +50,7 @@ def read_document(spec: str, *, entry: str | None = None) -> DocumentArgument:
     if spec.lower().startswith(("http://", "https://")):
         found = DocumentArgument(name=spec, url=spec)
     elif spec == _STANDARD_INPUT:
-        found = _document(name_of(spec), sys.stdin.buffer.read(_MAX_DOCUMENT_BYTES + 1))
+        found = _document(name_of(spec), sys.stdin.buffer.read(MAX_DOCUMENT_BYTES + 1))
     else:
         found = _document(spec, _read(Path(spec)))
     if entry is not None and found.archive is None:
@@ -74,14 +72,14 @@ def source_name(spec: str) -> str:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_MAX_DOCUMENT_BYTES + 1)
+            return file.read(MAX_DOCUMENT_BYTES + 1)
     except OSError as error:
         raise Failure(f"cannot read {path}: {error.strerror or error}", ExitCode.USAGE) from None
 
 
 def _document(name: str, raw: bytes) -> DocumentArgument:
     is_archive = raw.startswith(_ARCHIVE_MAGIC) or raw[_TAR_MAGIC_OFFSET:].startswith(_TAR_MAGIC)
-    limit = _MAX_ARCHIVE_BYTES if is_archive else _MAX_DOCUMENT_BYTES
+    limit = MAX_ARCHIVE_BYTES if is_archive else MAX_DOCUMENT_BYTES
     if len(raw) > limit:
         raise Failure(f"{name} has more than {limit // 1024 // 1024} MiB", ExitCode.FAILED)
     return (

@@ -11,6 +11,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.limits import MAX_WAIT_S
 from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.input.selections import selection_fields
 from gateway.cli.output.progress import Progress
@@ -31,7 +32,6 @@ REPLACED = (
 """The options that a PUT resets if they are not sent."""
 
 _CHUNK = 1024 * 1024
-_MAX_WAIT_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def _parse_parameter(text: str) -> JsonObject:
 
 def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
     """Send an import request; progress shows the stages of sending and waiting."""
-    until = time.monotonic() + (_MAX_WAIT_S if request.is_waiting else 0)
+    until = time.monotonic() + (MAX_WAIT_S if request.is_waiting else 0)
     while True:
         try:
             return _send(admin, progress, request)

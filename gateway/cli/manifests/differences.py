@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
+from gateway.cli.manifests.limits import MAX_SHOWN_CHANGES
 from gateway.cli.manifests.tenant_request import name_of_object, objects_of
 from gateway.cli.output.printing import colored
 from gateway.cli.output.tables import clean, count, shorten
@@ -15,8 +16,6 @@ from gateway.cli.output.tables import clean, count, shorten
 NONE = "none"
 _LONGEST = 200
 """Cells of a value in a line; longer ones are cut, because `--json` has them whole."""
-_MAX_SHOWN = 100
-"""Changed values that are listed for one object, as many as the gateway returns one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,7 @@ def _lines(one: JsonObject) -> Iterator[str]:
     drift = " (differs from what this set applied last)" if has_drifted else ""
     yield _colored(f"  {look.mark} {clean(name_of_object(one))}{drift}", look.color)
     changes = to_objects(one.get("changes"))
-    for change in changes[:_MAX_SHOWN]:
+    for change in changes[:MAX_SHOWN_CHANGES]:
         pointer = shorten(text_at(change, "pointer"), _LONGEST)
         if change.get("is_secret") is True:
             yield f"      {pointer}: (secret)"
@@ -75,8 +74,8 @@ def _lines(one: JsonObject) -> Iterator[str]:
             yield f"      {pointer}: {_value(change, 'after' if action == 'create' else 'before')}"
         else:
             yield f"      {pointer}: {_value(change, 'before')} → {_value(change, 'after')}"
-    if len(changes) > _MAX_SHOWN:
-        yield f"      and {count(len(changes) - _MAX_SHOWN, 'other change')}"
+    if len(changes) > MAX_SHOWN_CHANGES:
+        yield f"      and {count(len(changes) - MAX_SHOWN_CHANGES, 'other change')}"
 
 
 def _value(change: JsonObject, side: str) -> str:

@@ -13,8 +13,9 @@ import yaml
 
 from gateway.cli.input.declarations import is_json, split_yaml
 from gateway.cli.input.json_fields import JsonObject, is_object, read_json, to_list
+from gateway.cli.input.limits import MAX_DEPTH
 from gateway.cli.manifests.files import ManifestText
-from gateway.cli.manifests.limits import MAX_DEPTH, MAX_DOCUMENTS, MAX_TEXT, MAX_VALUES
+from gateway.cli.manifests.limits import MAX_DOCUMENTS, MAX_TEXT, MAX_VALUES
 from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.cli.output.tables import shorten
 from gateway.errors import Fault, GatewayError

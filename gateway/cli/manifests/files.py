@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from gateway.cli.input.documents import name_of
-from gateway.cli.manifests.limits import MAX_BYTES, MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
+from gateway.cli.input.limits import MAX_FILE_BYTES
+from gateway.cli.manifests.limits import MAX_BYTES, MAX_ENTRIES, MAX_FILES
 from gateway.cli.manifests.places import ManifestFaults, Place
 
 _STANDARD_INPUT = "-"

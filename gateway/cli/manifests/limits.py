@@ -4,14 +4,10 @@ MAX_ENTRIES = 100_000
 """Entries of folders that one run looks at; more means that a folder such as `/` was named by mistake."""
 MAX_FILES = 10_000
 """Files of one run: one file for each object of the largest request, and as many again."""
-MAX_FILE_BYTES = 8 * 1024 * 1024
-"""Bytes of one file, as for the files of other commands; the largest part of a manifest is a definition of 256 KiB."""
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of all files, and of one plan: memory of the command stays below a few hundred MiB."""
 MAX_DOCUMENTS = 20_000
 """Documents of one run; the gateway accepts fewer objects in one request."""
-MAX_DEPTH = 64
-"""Levels of one document, as for the files of other commands."""
 MAX_VALUES = 2_000_000
 """Values of all documents, with each alias counted as if its value were written out."""
 MAX_TEXT = MAX_BYTES
@@ -22,3 +18,7 @@ MAX_SECRET_BYTES = 64 * 1024
 """Bytes of a secret in a file; private keys and service accounts have a few KiB."""
 PLAN_LIFETIME_S = 24 * 60 * 60
 """Seconds after which a plan is refused: the time between a review and its deployment."""
+MAX_SHOWN_CHANGES = 100
+"""Changed values that are listed for one object, as many as the gateway returns one by one."""
+MAX_PATH_LENGTH = 4096
+"""Characters of the path of a file with a secret, as in `PATH_MAX` of Linux."""

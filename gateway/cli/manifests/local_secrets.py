@@ -13,14 +13,13 @@ from pathlib import Path
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, to_list
 from gateway.cli.manifests.files import is_inside
-from gateway.cli.manifests.limits import MAX_SECRET_BYTES
+from gateway.cli.manifests.limits import MAX_PATH_LENGTH, MAX_SECRET_BYTES
 from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.errors import Fault
 
 ENV, FILE = "env", "file"
 FORM = "must be {env: NAME} or {file: PATH}; a manifest holds no secret"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
-_MAX_PATH = 4096
 _LEAST_REDACTED = 4
 """Characters of the shortest secret that output is searched for: a shorter one is part of many words."""
 
@@ -81,7 +80,7 @@ def find_secret(value: object, place: Place, pointer: str, *, leaves_folder: boo
     name, target = next(iter(value.items()))
     if name == ENV and isinstance(target, str) and _VARIABLE.fullmatch(target):
         return LocalSecret(place=place, pointer=pointer, env=target)
-    if name != FILE or not isinstance(target, str) or not 0 < len(target) <= _MAX_PATH or "\0" in target:
+    if name != FILE or not isinstance(target, str) or not 0 < len(target) <= MAX_PATH_LENGTH or "\0" in target:
         raise ValueError(FORM)
     path = place.folder / target
     if not leaves_folder and not is_inside(path, place.root):  # guard: manifest-secret-traversal

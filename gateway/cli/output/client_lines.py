@@ -8,12 +8,11 @@ from itertools import islice
 
 from gateway.cli.client.mcp_endpoint import mirrored_headers
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object
+from gateway.cli.output.limits import MAX_SEARCHED_TOOLS
 from gateway.cli.output.tables import render_pairs
 from gateway.domain.http.mcp_requests import request_body, request_headers
 from gateway.domain.tenancy.client_setup import ClientTarget, client_lines, curl_line
 
-_MAX_SEARCHED_TOOLS = 500
-"""Maximum number of tools that are searched for an example call."""
 _SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
 
 
@@ -49,7 +48,7 @@ def stdio_lines(name: str, local: LocalCommand) -> Sequence[tuple[str, str]]:
 
 def call_line(target: ClientTarget, tools: Iterable[JsonObject]) -> str:
     """Return a shell command that calls a read-only tool; empty if no tool is safe to call with sample arguments."""
-    found = _choose_call(islice(tools, _MAX_SEARCHED_TOOLS))
+    found = _choose_call(islice(tools, MAX_SEARCHED_TOOLS))
     if found is None:
         return ""
     tool, arguments = found

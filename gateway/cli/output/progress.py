@@ -6,10 +6,10 @@ import time
 from types import TracebackType
 from typing import Self, TextIO
 
+from gateway.cli.output.limits import FRAME_S
 from gateway.cli.output.printing import visible
 
 _FRAMES = "|/-\\"
-_FRAME_S = 0.1
 
 
 class Progress:
@@ -60,7 +60,7 @@ class Progress:
 
     def _spin(self) -> None:
         frame = 0
-        while not self._ended.wait(_FRAME_S):
+        while not self._ended.wait(FRAME_S):
             frame += 1
             if self._stage:
                 self._write(f"\r\x1b[K{_FRAMES[frame % len(_FRAMES)]} {self._stage} ({self._elapsed()})")

@@ -4,14 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_objects
+from gateway.cli.output.limits import MAX_EXAMPLES, MAX_NOTES, MAX_WARNINGS
 from gateway.cli.output.tables import clean, count, render_table, shorten, thousands
 from gateway.domain.updates.import_reports import Status
 
 _EXAMPLE_RESULTS = ("accepted", "relaxed", "refused", "unchecked")
-_MAX_EXAMPLES = 3
 _CONTEXT_TOKENS = 128_000
-_MAX_WARNINGS = 5
-_MAX_NOTES = 5
 _NUMBERS = ("no", "one", "two", "three", "four", "five")
 _REASON_WIDTH = 90
 
@@ -59,8 +57,8 @@ def render_reasons(report: JsonObject) -> str:
         if groups:
             lines.append(f"{status}:")
             lines += [_render_group(reason, groups[reason]) for reason in sorted(groups, key=lambda r: -len(groups[r]))]
-    findings = render_findings(report, limit=_MAX_WARNINGS)
-    remarks = render_warnings(report, limit=_MAX_WARNINGS), render_notes(report, limit=_MAX_NOTES)
+    findings = render_findings(report, limit=MAX_WARNINGS)
+    remarks = render_warnings(report, limit=MAX_WARNINGS), render_notes(report, limit=MAX_NOTES)
     return join_parts(render_needs(report), "\n".join(lines), findings, *remarks)
 
 
@@ -161,6 +159,6 @@ def _group(operations: Iterable[JsonObject], status: Status) -> Mapping[str, Seq
 
 
 def _render_group(reason: str, places: Sequence[str]) -> str:
-    more = f" and {thousands(len(places) - _MAX_EXAMPLES)} more" if len(places) > _MAX_EXAMPLES else ""
-    examples = ", ".join(clean(place) for place in places[:_MAX_EXAMPLES])
+    more = f" and {thousands(len(places) - MAX_EXAMPLES)} more" if len(places) > MAX_EXAMPLES else ""
+    examples = ", ".join(clean(place) for place in places[:MAX_EXAMPLES])
     return f"  {thousands(len(places)):>5}  {shorten(reason, _REASON_WIDTH)}\n         {examples}{more}"

@@ -18,6 +18,7 @@ from gateway.cli.input.options import chosen, chosen_mcp_url
 from gateway.cli.output.printing import echo
 from gateway.cli.stdio.event_stream import read_events
 from gateway.cli.stdio.exchange import FAILURES, Exchange
+from gateway.cli.stdio.limits import DRAIN_S, END_SESSION_S, FIRST_PAUSE_S, MAX_LOGGED_BYTES, MAX_PAUSE_S
 from gateway.cli.stdio.remote_endpoint import BridgedEndpoint, BridgedSession, is_stream, read_body
 from gateway.cli.stdio.remote_messages import LIST_CHANGES, failure_response, one_line, read_remote, refusal_of
 from gateway.cli.stdio.running import run
@@ -26,14 +27,9 @@ from gateway.protocol.stdio.messages import INVALID_REQUEST, Message, Refused, c
 from gateway.protocol.stdio.open_requests import OpenRequests
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized, StdioStreams
 
-_DRAIN_TIMEOUT_S: Final = 10.0
-_DELETE_TIMEOUT_S: Final = 2.0
-_FIRST_PAUSE_S: Final = 0.5
-_MAX_PAUSE_S: Final = 30.0
 _FINAL_STATUSES: Final = frozenset({400, 404, 405})
 """Statuses after which the standalone stream is not opened again in its session."""
 _LISTEN: Final = "subscriptions/listen"
-_MAX_LOGGED_BYTES: Final = 300
 
 
 def serve_bridge(claimed: ClaimedStreams, url: str | None) -> None:
@@ -64,7 +60,7 @@ class Bridge:
                         await self._receive(group)
                     group.cancel_scope.cancel()
             finally:
-                with anyio.move_on_after(_DELETE_TIMEOUT_S, shield=True), suppress(httpx.HTTPError):
+                with anyio.move_on_after(END_SESSION_S, shield=True), suppress(httpx.HTTPError):
                     await self._remote.end_session()
 
     async def _receive(self, group: TaskGroup) -> None:
@@ -76,7 +72,7 @@ class Bridge:
         for exchange in self._open:
             if exchange.message["method"] == _LISTEN:  # the stream does not end by itself
                 exchange.scope.cancel()
-        with anyio.move_on_after(0 if self._streams.is_gone else _DRAIN_TIMEOUT_S):
+        with anyio.move_on_after(0 if self._streams.is_gone else DRAIN_S):
             await self._open.wait_empty()
 
     async def _take(self, message: Message, line: bytes | Oversized, group: TaskGroup) -> None:
@@ -142,7 +138,7 @@ class Bridge:
             _log(f"a message was not delivered: {error or type(error).__name__}")
             return
         if not http_response.is_success:
-            reason = body[:_MAX_LOGGED_BYTES].decode(errors="replace")
+            reason = body[:MAX_LOGGED_BYTES].decode(errors="replace")
             _log(f"a message was refused with HTTP {http_response.status_code}: {reason}")
         elif message.get("method") == "notifications/initialized" and self._remote.session is not None:
             self._group.start_soon(self._follow, self._remote.session)
@@ -159,7 +155,7 @@ class Bridge:
         event.
         """
         last_event: str | None = None
-        pause_s = _FIRST_PAUSE_S
+        pause_s = FIRST_PAUSE_S
         while self._remote.session is session:
             with suppress(*FAILURES):
                 async with self._remote.get(session, last_event) as http_response:
@@ -167,10 +163,10 @@ class Bridge:
                         return
                     if is_stream(http_response):
                         async for event in read_events(http_response.aiter_bytes()):
-                            last_event, pause_s = event.id or last_event, _FIRST_PAUSE_S
+                            last_event, pause_s = event.id or last_event, FIRST_PAUSE_S
                             await self._forward(event.data)
             await anyio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+            pause_s = min(2 * pause_s, MAX_PAUSE_S)
 
     async def _forward(self, text: bytes) -> None:
         found = read_remote(text)

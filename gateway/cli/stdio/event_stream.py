@@ -4,8 +4,8 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-"""The limit of one event in bytes."""
+from gateway.cli.stdio.limits import MAX_MESSAGE_BYTES
+
 _EVENT_ID = re.compile(rb"[!-~]([ -~]*[!-~])?")
 """Event ids that a `Last-Event-ID` header can contain; other ids are ignored."""
 

@@ -13,11 +13,11 @@ from gateway.cli.client.locations import check_url, find_key
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.options import chosen, chosen_mcp_url
+from gateway.cli.stdio.limits import MAX_PROVIDER_BYTES
 from gateway.cli.stdio.remote_messages import one_line
 from gateway.cli.stdio.running import run
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized, StdioStreams
 
-MESSAGE_BYTES: Final = 4 * 1024 * 1024
 _TOO_BIG: Final = 1009
 _NOT_TEXT: Final = 1007
 _SERVER_ERROR: Final = 500
@@ -38,7 +38,7 @@ def serve_provider(claimed: ClaimedStreams, url: str | None) -> None:
         Failure: the URL or the key cannot be used, or the gateway closed the connection.
     """
     target, key = _target(url), find_key(chosen("key"))
-    run(claimed, lambda streams: _connect(streams, target, key), limit=MESSAGE_BYTES)
+    run(claimed, lambda streams: _connect(streams, target, key), limit=MAX_PROVIDER_BYTES)
 
 
 def _target(url: str | None) -> str:

@@ -16,19 +16,13 @@ import msgspec
 
 from gateway.cli.client.mcp_endpoint import mirrored_headers
 from gateway.cli.input.json_fields import pick, text_at, to_object
-from gateway.cli.stdio.event_stream import MAX_MESSAGE_BYTES, RemoteFailed, read_events, too_large
+from gateway.cli.stdio.event_stream import RemoteFailed, read_events, too_large
+from gateway.cli.stdio.limits import CONNECT_S, IDLE_S, MAX_MESSAGE_BYTES, MAX_PAGES, MESSAGE_S, RESPONSE_S
 from gateway.cli.stdio.remote_messages import RemoteMessage, object_of, one_line, read_remote, schemas_of
 from gateway.domain.http.mcp_requests import ACCEPT, header_value, request_headers
 from gateway.protocol.stdio.messages import Message, id_of, revision_of
 
 EVENT_STREAM: Final = "text/event-stream"
-_CONNECT_S: Final = 5.0
-_MESSAGE_TIMEOUT_S: Final = 30.0
-"""Timeout of a notification or response; the next line is read only afterwards."""
-_RESPONSE_TIMEOUT_S: Final = 330.0
-"""Maximum pause within a response: a call can wait 300 s for input from its user."""
-_IDLE_TIMEOUT_S: Final = 60.0
-"""Maximum pause of a stream that was opened with GET; the stream is then reopened."""
 _NOT_FOUND: Final = 404
 _NAME_MEMBERS: Final[Mapping[str, str]] = {
     "tools/call": "name",
@@ -37,7 +31,6 @@ _NAME_MEMBERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
 _SESSION_REQUESTS: Final = ("resources/subscribe", "logging/setLevel")
-_MAX_PAGES: Final = 1000
 _SESSION_ID: Final = re.compile("[!-~]+")
 _INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
@@ -92,7 +85,7 @@ class BridgedEndpoint:
             RemoteSessionEnded: the session has ended and cannot be renewed.
         """
         session = None if revision_of(message) else self.session
-        read_s = _MESSAGE_TIMEOUT_S if id_of(message) is None else _RESPONSE_TIMEOUT_S
+        read_s = MESSAGE_S if id_of(message) is None else RESPONSE_S
         async with self._post(self._headers(message, session), line, read_s) as http_response:
             if http_response.status_code != _NOT_FOUND or session is None or session.id is None:
                 yield http_response
@@ -106,7 +99,7 @@ class BridgedEndpoint:
         """Open the standalone stream, or resume a stream after an event."""
         headers = {**_session_headers(session), "Accept": EVENT_STREAM}
         headers |= {} if last_event is None else {"Last-Event-ID": last_event}
-        timeout = httpx.Timeout(_MESSAGE_TIMEOUT_S, connect=_CONNECT_S, read=_IDLE_TIMEOUT_S, pool=None)
+        timeout = httpx.Timeout(MESSAGE_S, connect=CONNECT_S, read=IDLE_S, pool=None)
         async with self._http.stream("GET", self._url, headers=headers, timeout=timeout) as http_response:
             yield http_response
 
@@ -167,7 +160,7 @@ class BridgedEndpoint:
         if name in self._schemas:
             return False
         cursor: str | None = None
-        for _ in range(_MAX_PAGES):
+        for _ in range(MAX_PAGES):
             params = {"_meta": meta} | ({} if cursor is None else {"cursor": cursor})
             request: Message = {"jsonrpc": "2.0", "id": "gateway-stdio", "method": "tools/list", "params": params}
             async with self.post(request, msgspec.json.encode(request)) as http_response:
@@ -181,9 +174,9 @@ class BridgedEndpoint:
         return name in self._schemas
 
     def _post(
-        self, headers: Mapping[str, str], line: bytes, read_s: float = _MESSAGE_TIMEOUT_S
+        self, headers: Mapping[str, str], line: bytes, read_s: float = MESSAGE_S
     ) -> AbstractAsyncContextManager[httpx.Response]:
-        timeout = httpx.Timeout(_MESSAGE_TIMEOUT_S, connect=_CONNECT_S, read=read_s, pool=None)
+        timeout = httpx.Timeout(MESSAGE_S, connect=CONNECT_S, read=read_s, pool=None)
         return self._http.stream("POST", self._url, content=line, headers=headers, timeout=timeout)
 
     def _headers(self, message: Message, session: BridgedSession | None) -> Mapping[str, str]:

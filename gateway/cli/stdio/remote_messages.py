@@ -7,6 +7,7 @@ import httpx
 import msgspec
 
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
+from gateway.cli.stdio.limits import MAX_DETAIL_LENGTH
 from gateway.domain.json_text import decode_json
 from gateway.errors import Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated, Unavailable, UpstreamError
 from gateway.protocol.stdio.messages import error_response
@@ -18,7 +19,6 @@ _CODES: Mapping[int, tuple[int, type[GatewayError]]] = {
     429: (42900, LimitExceeded),
 }
 _UNAVAILABLE = 50300, Unavailable
-_MAX_DETAIL_LENGTH = 300
 _PARSE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 HEADER_MISMATCH = b'"code":-32020'
 """The error code in the refusal of a call whose headers lack mirrored arguments."""
@@ -102,4 +102,4 @@ def schemas_of(result: bytes) -> Mapping[str, Any]:
 def _detail(body: bytes) -> str:
     problem = object_of(body)
     detail = text_at(problem, "detail") or text_at(problem, "title")
-    return f": {detail[:_MAX_DETAIL_LENGTH]}" if detail else ""
+    return f": {detail[:MAX_DETAIL_LENGTH]}" if detail else ""

@@ -13,11 +13,11 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
 from gateway.cli.input.options import chosen, data_dir_option, json_option, wants_json, yes_option
+from gateway.cli.limits import ROTATION_POLL_S
 from gateway.cli.output.printing import echo, show
 from gateway.cli.output.tables import render_table, whole_seconds
 
 _PATH = path_of("secrets")
-_POLL_S = 0.5
 
 
 @click.group(cls=Commands)
@@ -89,7 +89,7 @@ def _follow(admin: AdminApi, found: JsonObject) -> JsonObject:
             return found
         if fault := text_at(rotation, "fault"):
             raise Failure(fault, ExitCode.FAILED)
-        time.sleep(_POLL_S)  # the rotation runs in the replicas, which report it in their database
+        time.sleep(ROTATION_POLL_S)  # the rotation runs in the replicas, which report it in their database
         found = admin.get(_PATH)
 
 

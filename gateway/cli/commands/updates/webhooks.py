@@ -14,11 +14,9 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import text_at
 from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.limits import WEBHOOK_S
 from gateway.cli.transport_failures import transport_failure
 from gateway.kinds.deliveries import WEBHOOK
-
-_TIMEOUT_S = 30.0
-
 
 webhook = KindCommands(kind=WEBHOOK).group()
 
@@ -59,7 +57,7 @@ def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
         "webhook-signature": signature,
     }
     try:
-        response = httpx.post(url, content=body, headers=headers, timeout=_TIMEOUT_S, trust_env=False)
+        response = httpx.post(url, content=body, headers=headers, timeout=WEBHOOK_S, trust_env=False)
     except httpx.TransportError as error:
         raise transport_failure(url, error) from None
     if not response.is_success:

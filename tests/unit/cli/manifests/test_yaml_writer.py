@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.cli.manifests.limits import MAX_DEPTH
+from gateway.cli.input.limits import MAX_DEPTH
 from gateway.cli.manifests.yaml_writer import write_yaml
 from gateway.openapi.document.yaml_reader import read_yaml
 
