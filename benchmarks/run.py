@@ -1,4 +1,4 @@
-"""`make bench`: cost of calls, lists, imports, starts, sessions, listeners and large answers, in Markdown tables.
+"""`make bench`: cost of calls, lists, imports, starts, sessions, listeners, large answers and manifests, as tables.
 
 Nothing here passes or fails: figures are printed, and with --write stored in docs/benchmarks.md.
 """
@@ -19,6 +19,7 @@ from benchmarks.large_answers import measure_large_answers
 from benchmarks.listeners import measure_listeners
 from benchmarks.lists import measure_lists
 from benchmarks.machine import describe_machine
+from benchmarks.manifests import measure_manifests
 from benchmarks.measure import Effort, LoadGenerator, load_generator
 from benchmarks.pages import measure_pages
 from benchmarks.peers import FastMcp, install_fastmcp
@@ -26,7 +27,7 @@ from benchmarks.processes import Failed
 from benchmarks.sessions import measure_sessions
 from benchmarks.starts import measure_starts
 
-PARTS = ("calls", "credentials", "lists", "imports", "pages", "start", "sessions", "listeners", "answers")
+PARTS = ("calls", "credentials", "lists", "imports", "pages", "start", "sessions", "listeners", "answers", "manifests")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _FULL = Effort(calls=4000, seconds=6, peer_seconds=2, rounds=3)
 _QUICK = Effort(calls=600, seconds=0.6, peer_seconds=0.4, rounds=1)
@@ -105,7 +106,7 @@ def _parts(
     options: argparse.Namespace, generator: LoadGenerator, fastmcp: FastMcp | None
 ) -> dict[str, Callable[[], Table]]:
     usual = _QUICK if options.quick else _FULL
-    tenants = 10 if options.quick else 100
+    tenants, configured, objects = (10, 2, 100) if options.quick else (100, 20, 400)
     documents = list(DOCUMENTS)[: 2 if options.quick else None]
     effort = Effort(
         calls=options.calls or usual.calls,
@@ -123,6 +124,7 @@ def _parts(
         "sessions": lambda: measure_sessions(effort.rounds),
         "listeners": lambda: measure_listeners(min(effort.rounds, 2)),
         "answers": measure_large_answers,
+        "manifests": lambda: measure_manifests(configured, objects, min(effort.rounds, 2)),
     }
 
 
