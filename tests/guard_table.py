@@ -23,6 +23,9 @@ class Guard:
 _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/attacks/test_hostile_manifests.py": {
         "manifest-bytes": (NEVER, "test_files_are_bounded"),
+        "manifest-document-bytes": (NEVER, "test_a_document_of_a_source_is_a_bounded_regular_file"),
+        "manifest-document-regular": (NEVER, "test_a_document_of_a_source_is_a_bounded_regular_file"),
+        "manifest-document-traversal": (NEVER, "test_documents_of_sources_do_not_leave_the_folder"),
         "manifest-depth": (NEVER, "test_documents_are_values_and_nothing_else"),
         "manifest-documents": (NEVER, "test_documents_are_bounded"),
         "manifest-entries": (NEVER, "test_files_are_bounded"),
@@ -43,6 +46,14 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/integration/catalog/sources/test_uploads.py": {
         "upload-digest": (NEVER, "test_a_document_is_found_by_its_digest_until_it_expires"),
         "uploads-bounded": (NEVER, "test_the_oldest_uploads_above_the_limit_are_deleted"),
+    },
+    "tests/unit/catalog/manifests/test_source_target.py": {
+        "manifest-source-as-prepared": (NEVER, "test_a_source_that_moved_is_not_written"),
+    },
+    "tests/behaviour/manifests/test_sources.py": {
+        "apply-documents-bounded": (NEVER, "test_documents_of_one_application_are_bounded"),
+        "manifest-pinned-document": (NEVER, "test_a_url_can_be_pinned"),
+        "manifest-source-names": (NEVER, "test_an_id_is_no_name_of_a_source"),
     },
     "tests/unit/cli/manifests/test_manifest.py": {
         "manifest-duplicates": (NEVER, "test_an_object_has_one_manifest"),

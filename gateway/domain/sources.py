@@ -189,12 +189,12 @@ class Source:
     version: int
     created_at: datetime
     updated_at: datetime
-    refresh: Omitted[RefreshStatus] = field(default_factory=RefreshStatus)
+    refresh_status: Omitted[RefreshStatus] = field(default_factory=RefreshStatus)
 
     @property
     def status(self) -> SourceStatus:
         """The state that responses show."""
-        seen = self.refresh.seen
+        seen = self.refresh_status.seen
         return SourceStatus(
             title=self.title,
             credentials=self.schemes,
@@ -203,8 +203,8 @@ class Source:
             changed_at=seen.changed_at,
             failures=seen.failures,
             fault=seen.fault,
-            next_at=self.refresh.next_at,
-            proposal=self.refresh.proposal,
+            next_at=self.refresh_status.next_at,
+            proposal=self.refresh_status.proposal,
         )
 
 

@@ -8,6 +8,7 @@ from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
 from gateway.kinds.singleton import Singleton
 from gateway.kinds.singletons import SINGLETONS
+from gateway.kinds.sources import MANAGED_SOURCE
 
 API_VERSION = "gateway/v1"
 Declared = Kind[Any] | Singleton[Any]
@@ -45,7 +46,7 @@ def below_object(kind: Declared, pointer: str) -> str:
 
 
 def _all() -> Mapping[str, Declared]:
-    every: tuple[Declared, ...] = (*KINDS, *SINGLETONS)
+    every: tuple[Declared, ...] = (*KINDS, MANAGED_SOURCE, *SINGLETONS)
     return {kind_in_manifests(kind.name): kind for kind in every}
 
 

@@ -1,9 +1,12 @@
 """The kinds that bring primitives from outside."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
 from gateway.domain.sources import Exposure, Source, SourceStatus
+from gateway.domain.updates.managed_sources import ManagedSource
 from gateway.kinds.kind import Kind, Limit, ListFilter
 
 
@@ -62,3 +65,10 @@ SOURCE = Kind(
     },
 )
 """The options of sources. It is not in `KINDS`: only an import makes a source, and versions have verbs of their own."""
+
+MANAGED_SOURCE: Kind[Any] = replace(
+    SOURCE,
+    of=ManagedSource,
+    example={"name": "pets", "url": "https://pets.example/openapi.json", "refresh": "gateway", "prefix": "pets"},
+)
+"""A source in manifests: its options, and the origin of its document."""

@@ -44,6 +44,13 @@ async def save(
         await db.execute(update(secrets).where(*matches).values(**columns))
 
 
+async def references(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, str | None]:
+    """The name of the tenant's credential for each scheme of a source; None for a secret of its own."""
+    is_of_source = (secrets.c.tenant_id == tenant, secrets.c.source_id == source)
+    rows = await db.execute(select(secrets.c.scheme, secrets.c.credential).where(*is_of_source))
+    return {row.scheme: row.credential for row in rows}
+
+
 async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceId) -> Mapping[str, Credential]:
     """The credentials of a source by security scheme.
 

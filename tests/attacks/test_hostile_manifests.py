@@ -15,7 +15,7 @@ from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.limits import MAX_FILE_BYTES
 from gateway.cli.manifests.documents import DocumentReader, measure
 from gateway.cli.manifests.files import FileReader, ManifestText
-from gateway.cli.manifests.limits import MAX_SECRET_BYTES
+from gateway.cli.manifests.limits import MAX_DOCUMENT_BYTES, MAX_SECRET_BYTES
 from gateway.cli.manifests.local_secrets import FORM, LocalSecret, SecretValues, find_secret
 from gateway.cli.manifests.manifest import ManifestReader
 from gateway.cli.manifests.places import ManifestFaults, Place
@@ -347,3 +347,42 @@ def _read_any(text: str) -> None:
     documents = DocumentReader(faults=faults).read([ManifestText(place=place, text=text, is_found=False)])
     found = ManifestReader(faults=faults, tenant="acme", leaves_folder=False).read(documents)
     assert all(one.tenant == "acme" for one in found)
+
+
+def _source(folder: Path, document: str) -> Path:
+    path = folder / "source.yaml"
+    path.write_text(f"apiVersion: gateway/v1\nkind: source\nname: a\ndocument: {document}\n")
+    return path
+
+
+def test_documents_of_sources_do_not_leave_the_folder(tmp_path: Path) -> None:
+    """An attack: a manifest uploads a private file of the machine as a document, by a path or a link."""
+    folder, outside = tmp_path / "in", tmp_path / "private.json"
+    folder.mkdir()
+    outside.write_text("{}")
+    (folder / "linked.json").symlink_to(outside)
+    (folder / "sub").symlink_to(tmp_path)
+    for document in ("../private.json", str(outside), "linked.json", "sub/private.json", "/etc/passwd"):
+        path = _source(folder, document)
+        [fault] = faults_of(path)
+        assert "leads out of" in fault, document
+    (folder / "linked.json").unlink()
+    (folder / "sub").unlink()
+    [manifest] = read(_source(folder, "../private.json"), leaves_folder=True)
+    assert manifest.document is not None
+    for document in ("https://evil.example/a", "'a\\0b'", "''"):
+        [fault] = faults_of(_source(folder, document))
+        assert "must be a path" in fault or "cannot be read" in fault or "is not accepted" in fault, fault
+
+
+def test_a_document_of_a_source_is_a_bounded_regular_file(tmp_path: Path) -> None:
+    """An attack: a pipe that never ends, and a file of 100 MB that fills the memory of the command."""
+    os.mkfifo(tmp_path / "pipe")
+    [fault] = faults_of(_source(tmp_path, "pipe"))
+    assert "is not a regular file" in fault
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(100 * 1024 * 1024)
+    [fault] = faults_of(_source(tmp_path, "large"))
+    assert f"has more than {MAX_DOCUMENT_BYTES // 1024 // 1024} MiB" in fault
+    [fault] = faults_of(_source(tmp_path, "missing"))
+    assert "cannot be read" in fault

@@ -16,6 +16,7 @@ from gateway.admin.validation import validate
 from gateway.catalog.manifests.apply import apply_manifests
 from gateway.catalog.manifests.limits import MAX_BODY_BYTES, MAX_FAULTS
 from gateway.catalog.manifests.manifest import ExpectedTag, ManifestSet, Move, Wanted
+from gateway.catalog.manifests.source_target import SourceTarget
 from gateway.catalog.manifests.targets import TARGETS, Compose, SingletonTarget, Target
 from gateway.catalog.transaction import CatalogOptions
 from gateway.domain.audit import OPERATOR_RULE
@@ -25,7 +26,9 @@ from gateway.errors import Fault, Forbidden, InvalidBody
 from gateway.identity.permissions import require
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import MANIFEST_KINDS, below_object, key_of
+from gateway.kinds.members import settable
 from gateway.kinds.singleton import Singleton
+from gateway.web.kinds.annotations import merged
 from gateway.web.kinds.manifests import manifest_model
 from gateway.web.kinds.models import models_of
 from gateway.web.kinds.singleton_models import singleton_models_of
@@ -101,6 +104,9 @@ def _read(sent: ObjectSent, caller: Caller, options: CatalogOptions) -> Wanted:
     _refuse_other_key(target.kind, body, key)
     if isinstance(target, SingletonTarget):
         return Wanted(target=target, key=key, compose=_compose_singleton(target, body, options))
+    if isinstance(target, SourceTarget):
+        values = {one.name: merged(None, getattr(body, one.name), one.hint) for one in settable(target.kind.of)}
+        return Wanted(target=target, key=key, compose=partial(target.compose, key, values))
     return Wanted(target=target, key=key, compose=partial(models_of(target.kind).compose, body, key))
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import anyio
 
-from gateway.catalog.manifests.limits import MAX_FAULTS, PREPARED_AT_ONCE
+from gateway.catalog.manifests.limits import MAX_DOCUMENT_BYTES, MAX_FAULTS, PREPARED_AT_ONCE
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted, locate
+from gateway.catalog.manifests.source_target import ReadySource
 from gateway.catalog.manifests.targets import CollectionTarget
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
 from gateway.domain.identifiers import TenantId
-from gateway.errors import GatewayError, NameConflict, NameTaken
+from gateway.errors import GatewayError, LimitExceeded, NameConflict, NameTaken
 from gateway.kinds.members import values_of
 from gateway.kinds.references import Address
 from gateway.store.engine import Db
@@ -109,15 +110,19 @@ async def prepare_all(
     """
     refused: dict[int, GatewayError] = {}
     wanted = [draft.wanted for draft in drafts]
+    held = 0
     slots = anyio.CapacityLimiter(PREPARED_AT_ONCE)  # guard: apply-prepares-few
 
     async def prepare(draft: Draft) -> None:
+        nonlocal held
         one = draft.wanted
         async with slots:
             if refused:  # guard: apply-prepares-none-after-a-refusal
                 return
             try:
                 compose = await one.target.ready(tenant, catalog, one.compose, draft.before, by=by)
+                held += compose.size if isinstance(compose, ReadySource) else 0
+                _check_size(held)
             except GatewayError as error:
                 refused[draft.place] = locate(error, draft.place, one)
             else:
@@ -130,3 +135,14 @@ async def prepare_all(
     if refused:
         raise refused[min(refused)]
     return wanted
+
+
+def _check_size(held: int) -> None:
+    """Refuse more documents than an application may hold.
+
+    Raises:
+        LimitExceeded: they have too many bytes.
+    """
+    if held > MAX_DOCUMENT_BYTES:  # guard: apply-documents-bounded
+        mib = MAX_DOCUMENT_BYTES // 1024 // 1024
+        raise LimitExceeded(f"the documents have more than {mib} MiB together; apply fewer sources at once")

@@ -20,6 +20,8 @@ MAX_PREPARE_SECONDS: Final = 60.0
 """Seconds of all checks before the transaction, which wait for upstreams."""
 PREPARED_AT_ONCE: Final = 8
 """Objects whose checks before the transaction run at once, so that an application uses few connections."""
+MAX_DOCUMENT_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of the documents of one application, which are in memory with their tools until the commit."""
 DEFAULT_MAX_DELETIONS: Final = 20
 """Objects that pruning removes at most if the request has no other limit: few manifests lose more at once."""
 MAX_CHANGES_SHOWN: Final = 100

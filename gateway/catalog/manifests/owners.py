@@ -11,7 +11,7 @@ from gateway.catalog.manifests.differences import digest_of, digest_of_secrets, 
 from gateway.catalog.manifests.drafts import Draft
 from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted
-from gateway.catalog.manifests.targets import TARGETS, CollectionTarget, Target
+from gateway.catalog.manifests.targets import TARGETS, NamedTarget, SingletonTarget, Target
 from gateway.catalog.transaction import CatalogChange, CatalogContext, OpenChanges
 from gateway.domain.members.secret import Secret
 from gateway.domain.tenancy.ownership import VOID, Ownership
@@ -53,12 +53,13 @@ class Owners:
     def has_drifted(self, target: Target, one: Any | None) -> bool:
         """True if an object differs from what its set applied last."""
         owned = self.owner(target, one)
-        if owned is None or owned.set != self._given.of_set:
+        if one is None or owned is None or owned.set != self._given.of_set:
             return False
         if owned.secrets == VOID:
             return True
         keys = self._catalog.sealer.derive_kept(_KEYS)
-        return not any(hmac.compare_digest(digest_of(one, target.members, key=key), owned.digest) for key in keys)
+        digests = (digest_of(each, target.members, key=key) for key in keys for each in target.forms(one))
+        return not any(hmac.compare_digest(digest, owned.digest) for digest in digests)
 
     async def keep_secrets(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
         """The drafts without the secrets that their set applied last."""
@@ -100,7 +101,7 @@ class Owners:
         if of_set is None:
             return False
         former = self.owner(target, one)
-        digest = digest_of(one, target.members, key=self._catalog.chain_key)
+        digest = digest_of(target.forms(one)[0], target.members, key=self._catalog.chain_key)
         sealed = None if former is None or former.set != of_set else former.secrets or None
         if secrets:
             sealed = digest_of_secrets(secrets, of, key=self._catalog.chain_key)
@@ -116,13 +117,15 @@ class Owners:
         await ownership.save(opened.tenant, opened.db, owned)
         return is_adopted
 
-    async def unnamed(self, opened: OpenChanges, named: set[tuple[str, str]]) -> Sequence[tuple[CollectionTarget, Any]]:
+    async def unnamed(self, opened: OpenChanges, named: set[tuple[str, str]]) -> Sequence[tuple[NamedTarget, Any]]:
         """The objects that the set owns and the manifests do not name; singletons are never removed."""
-        found: list[tuple[CollectionTarget, Any]] = []
+        found: list[tuple[NamedTarget, Any]] = []
         for (kind, of), owned in self._found.items():
             target = TARGETS.get(kind)
             # guard: prune-own-objects
-            if owned.set != self._given.of_set or (kind, of) in named or not isinstance(target, CollectionTarget):
+            if owned.set != self._given.of_set or (kind, of) in named:
+                continue
+            if target is None or isinstance(target, SingletonTarget):
                 continue
             one = await target.read_id(opened.tenant, opened.db, of)
             if one is not None:

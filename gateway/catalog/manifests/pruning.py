@@ -9,7 +9,7 @@ from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import AppliedObject, ManifestAction, ManifestSet, words_of
 from gateway.catalog.manifests.order import Node, sort_by_references
 from gateway.catalog.manifests.owners import Owners
-from gateway.catalog.manifests.targets import CollectionTarget
+from gateway.catalog.manifests.targets import NamedTarget
 from gateway.catalog.transaction import OpenChanges
 from gateway.errors import Conflict, Fault, GatewayError
 
@@ -51,7 +51,7 @@ async def prune(
     return removed
 
 
-def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[CollectionTarget, Any]]) -> None:
+def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[NamedTarget, Any]]) -> None:
     """Refuse to remove more objects than permitted, or a protected one without the permission.
 
     Raises:

@@ -9,6 +9,7 @@ from gateway.catalog.kinds.index import COLLECTIONS
 from gateway.catalog.kinds.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
 from gateway.catalog.kinds.special_functions import tag_of_kind
+from gateway.catalog.manifests.source_target import SourceTarget
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, Fault, InvalidBody
@@ -103,6 +104,10 @@ class CollectionTarget:
         """The id of an object."""
         return str(one.id)
 
+    def forms(self, one: Any) -> Sequence[Any]:
+        """The forms of an object of which a set may have a digest: the object itself."""
+        return (one,)
+
     def is_untouched(self, one: Any, options: CatalogOptions) -> bool:
         """False: a request has created each object."""
         del one, options
@@ -182,6 +187,10 @@ class SingletonTarget:
         del one
         return self.name
 
+    def forms(self, one: Any) -> Sequence[Any]:
+        """The forms of the object of which a set may have a digest: the object itself."""
+        return (one,)
+
     def is_untouched(self, one: Any, options: CatalogOptions) -> bool:
         """True if the object has the values of a new tenant, so that nothing is taken over."""
         initial: Any = self.single.initial(self.kind.of, options)
@@ -208,17 +217,22 @@ class SingletonTarget:
         return await self.single.write(opened, compose, is_whole=True)
 
 
-Target = CollectionTarget | SingletonTarget
+NamedTarget = CollectionTarget | SourceTarget
+"""The targets of objects with a name, which pruning can remove."""
+Target = NamedTarget | SingletonTarget
 
 
 def _ranked() -> Sequence[Target]:
-    """All targets: singletons that only bound the objects come first, those that name objects last."""
+    """All targets: singletons that only bound the objects come first, then sources, because primitives use their tools.
+    Singletons that name objects come last.
+    """
     first = [one for one in SINGLE_OBJECTS if not one.kind.names_objects]
     last = [one for one in SINGLE_OBJECTS if one.kind.names_objects]
-    middle = len(first) + len(COLLECTIONS)
+    middle = len(first) + 1 + len(COLLECTIONS)
     return [
         *(SingletonTarget(single=one, rank=rank) for rank, one in enumerate(first)),
-        *(CollectionTarget(collection=one, rank=rank) for rank, one in enumerate(COLLECTIONS, len(first))),
+        SourceTarget(rank=len(first)),
+        *(CollectionTarget(collection=one, rank=rank) for rank, one in enumerate(COLLECTIONS, len(first) + 1)),
         *(SingletonTarget(single=one, rank=rank) for rank, one in enumerate(last, middle)),
     ]
 

@@ -78,11 +78,28 @@ class AdminApi:
         content = None if body is None else json.dumps(body).encode()
         return self._change(method, path, content, headers)
 
+    def has(self, path: str) -> bool:
+        """True if the gateway has something at the path, of any size."""
+        try:
+            self._request("HEAD", path)
+        except Failure as failure:
+            if failure.exit_code == ExitCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
     def upload(
-        self, method: str, path: str, chunks: Iterable[bytes], *, length: int, if_match: str | None = None
+        self,
+        method: str,
+        path: str,
+        chunks: Iterable[bytes],
+        *,
+        length: int,
+        if_match: str | None = None,
+        media_type: str = "application/json",
     ) -> JsonObject:
-        """Send a change with a JSON body that is streamed in chunks."""
-        headers = {"Content-Length": str(length)}
+        """Send a change with a body that is streamed in chunks."""
+        headers = {"Content-Length": str(length), "Content-Type": media_type}
         return self._change(method, path, chunks, headers | ({"If-Match": if_match} if if_match else {}))
 
     def pages(

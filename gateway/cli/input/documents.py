@@ -63,6 +63,11 @@ def name_of(spec: str) -> str:
     return "standard input" if spec == _STANDARD_INPUT else spec
 
 
+def is_archive(raw: bytes) -> bool:
+    """True if the bytes begin as an archive does."""
+    return raw.startswith(_ARCHIVE_MAGIC) or raw[_TAR_MAGIC_OFFSET:].startswith(_TAR_MAGIC)
+
+
 def source_name(spec: str) -> str:
     """Derive a name for the source, and for the server in a client's list, from SPEC."""
     stem = Path(urlsplit(spec).path).name.split(".")[0]
@@ -78,12 +83,12 @@ def _read(path: Path) -> bytes:
 
 
 def _document(name: str, raw: bytes) -> DocumentArgument:
-    is_archive = raw.startswith(_ARCHIVE_MAGIC) or raw[_TAR_MAGIC_OFFSET:].startswith(_TAR_MAGIC)
-    limit = MAX_ARCHIVE_BYTES if is_archive else MAX_DOCUMENT_BYTES
+    is_packed = is_archive(raw)
+    limit = MAX_ARCHIVE_BYTES if is_packed else MAX_DOCUMENT_BYTES
     if len(raw) > limit:
         raise Failure(f"{name} has more than {limit // 1024 // 1024} MiB", ExitCode.FAILED)
     return (
-        DocumentArgument(name=name, archive=raw) if is_archive else DocumentArgument(name=name, text=_decode(name, raw))
+        DocumentArgument(name=name, archive=raw) if is_packed else DocumentArgument(name=name, text=_decode(name, raw))
     )
 
 

@@ -13,6 +13,7 @@ from gateway.cli.client.admin_context import AdminContext, with_admin, with_tena
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, text_at, to_list
+from gateway.cli.manifests.local_secrets import CREDENTIALS
 from gateway.cli.manifests.manifest import VERSION
 from gateway.cli.manifests.members import (
     KIND,
@@ -23,6 +24,7 @@ from gateway.cli.manifests.members import (
     nested_members,
 )
 from gateway.cli.manifests.options import output_option
+from gateway.cli.manifests.source_documents import exported
 from gateway.cli.manifests.yaml_writer import write_yaml
 from gateway.cli.output.printing import echo
 from gateway.domain.members.markers import Setter, Shape
@@ -31,6 +33,7 @@ from gateway.domain.tools import PrimitiveOrigin
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_of
 from gateway.kinds.members import STATUS, Member, element_of, is_declared
+from gateway.kinds.sources import MANAGED_SOURCE
 
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 _NO_NAME = re.compile(r"[^A-Z0-9]+")
@@ -39,12 +42,13 @@ _DOCUMENT = "---\n"
 
 @click.command("export")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only objects of this kind. May be repeated.")
-@output_option("A new or empty folder, with one file for each kind; default: standard output.")
+@output_option("A new or empty folder, with one file for each kind and document; default: standard output.")
 @with_tenant
 def export(context: AdminContext, kinds: Sequence[str], output: Path | None) -> None:
     """Print a tenant's objects as manifests, without ids, states and secrets, in the same order each time.
 
-    Members that are empty, as they are by default, are left out. A secret is a commented line with the reference to
+    Members that are empty, as they are by default, are left out. The document of a source without a URL is a file, or
+    its digest on standard output. A secret is a commented line with the reference to
     set. With --json, the manifests are a JSON array.
 
     \b
@@ -58,7 +62,7 @@ def export(context: AdminContext, kinds: Sequence[str], output: Path | None) -> 
     chosen = [kind for name, kind in every.items() if not kinds or name in kinds]
     if output is not None:
         _prepare(output)
-    found = {kind_name(kind): list(_manifests(context, kind)) for kind in chosen}
+    found = {kind_name(kind): list(_manifests(context, kind, output)) for kind in chosen}
     if output is not None:
         for name, manifests in found.items():
             if manifests:
@@ -94,7 +98,7 @@ def _prepare(folder: Path) -> None:
         raise Failure(f"cannot write to {folder}: {error.strerror or error}", ExitCode.USAGE) from None
 
 
-def _manifests(context: AdminContext, kind: Declared) -> Iterator[JsonObject]:
+def _manifests(context: AdminContext, kind: Declared, output: Path | None) -> Iterator[JsonObject]:
     """Yield the manifests of one kind, by key, without what every tenant has and clients that registered themselves."""
     if not isinstance(kind, Kind):
         yield _manifest(kind, context.admin.get(context.tenant_path(*kind.path.split("/"))))
@@ -105,7 +109,8 @@ def _manifests(context: AdminContext, kind: Declared) -> Iterator[JsonObject]:
     for one in sorted(items, key=lambda item: text_at(item, key)):
         is_dynamic = text_at(one, STATUS, KIND) == ClientKind.DYNAMIC
         if text_at(one, key) != built_in and not is_dynamic and not _is_foreign(one):
-            yield _manifest(kind, one)
+            of_document = exported(context, one, output) if kind is MANAGED_SOURCE else {}
+            yield _manifest(kind, one) | of_document
 
 
 def _is_foreign(shown: JsonObject) -> bool:
@@ -154,12 +159,13 @@ def _text(manifests: Sequence[JsonObject]) -> str:
 def _secret_lines(manifest: JsonObject) -> str:
     """Comments with the secrets of the object, which no response shows."""
     kind = MANIFEST_KINDS[text_at(manifest, KIND)]
-    secrets = [name for name, one in members_by_name(kind).items() if is_secret(one.hint)]
+    secrets = [name for name, one in members_by_name(kind).items() if is_secret(one.hint) or name == CREDENTIALS]
     if not secrets:
         return ""
     words = [text_at(manifest, KIND), text_at(manifest, key_of(kind) or "")]
     lines = ["# The gateway shows no secret, and keeps a stored one that is not given. To set one:"]
     for name in secrets:
         variable = _NO_NAME.sub("_", "_".join([*words, name]).upper()).strip("_")
-        lines.append(f"# {name}: {{env: {variable}}}")
+        reference = f"{{env: {variable}}}"
+        lines.append(f"# {name}: {f'{{SCHEME: {{value: {reference}}}}}' if name == CREDENTIALS else reference}")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,8 @@
 """Files of manifests: folders are read recursively and in order, `-` is standard input; all reading is bounded.
 
 Nothing that a folder holds is left out unnoticed, because `--prune` deletes what no manifest names: a link to a folder,
-and a link out of the folder, are faults. Hidden entries and files with other endings are no manifests.
+and a link out of the folder, are faults. Hidden entries and files with other endings are no manifests; neither are
+documents of sources, which end in `.openapi.yaml`, `.openapi.yml` or `.openapi.json`.
 """
 
 import os
@@ -18,6 +19,8 @@ from gateway.cli.manifests.places import ManifestFaults, Place
 
 _STANDARD_INPUT = "-"
 _ENDINGS = (".yaml", ".yml", ".json")
+_DOCUMENTS = tuple(f".openapi{ending}" for ending in _ENDINGS)
+"""Endings of documents of sources, which are no manifests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,7 @@ class FileReader:
                 if (path := Path(folder, name)).is_symlink():  # guard: manifest-linked-folders
                     self._add(path, "is a link to a folder, which is not followed; name the folder with -f")
             for name in sorted(names):
-                if name.lower().endswith(_ENDINGS) and not name.startswith("."):
+                if _is_manifest(name.lower()):
                     yield from self._read_member(Path(folder, name), root)
 
     def _read_member(self, path: Path, root: Path) -> Iterator[ManifestText]:
@@ -123,6 +126,10 @@ class FileReader:
 
     def _add(self, path: object, reason: str) -> None:
         self.faults.add([Place(file=str(path)).fault("", reason)])
+
+
+def _is_manifest(name: str) -> bool:
+    return name.endswith(_ENDINGS) and not name.endswith(_DOCUMENTS) and not name.startswith(".")
 
 
 def is_inside(path: Path, root: Path) -> bool:

@@ -16,9 +16,11 @@ MAX_SHOWN_FAULTS = 100
 """Faults that one run prints; more are counted."""
 MAX_SECRET_BYTES = 64 * 1024
 """Bytes of a secret in a file; private keys and service accounts have a few KiB."""
+MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
+"""Bytes of the document of a source, as many as the gateway imports."""
 PLAN_LIFETIME_S = 24 * 60 * 60
 """Seconds after which a plan is refused: the time between a review and its deployment."""
 MAX_SHOWN_CHANGES = 100
 """Changed values that are listed for one object, as many as the gateway returns one by one."""
 MAX_PATH_LENGTH = 4096
-"""Characters of the path of a file with a secret, as in `PATH_MAX` of Linux."""
+"""Characters of a path in a manifest, as in `PATH_MAX` of Linux."""

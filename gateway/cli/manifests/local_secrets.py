@@ -18,6 +18,8 @@ from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.errors import Fault
 
 ENV, FILE = "env", "file"
+CREDENTIALS = "credentials"
+"""The member of sources with several secrets, which are given together."""
 FORM = "must be {env: NAME} or {file: PATH}; a manifest holds no secret"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _LEAST_REDACTED = 4
@@ -107,7 +109,18 @@ class SecretValues:
 
     def fill(self, value: object) -> object:
         """Return the JSON value with the values in place of the references; a secret that was not read is absent."""
-        return _map_leaves(value, self._value_of)
+        return _map_leaves(self._without_unread(value), self._value_of)
+
+    def _without_unread(self, value: object) -> object:
+        """The value without credentials of sources of which one was not read: a part of them is not valid."""
+        if is_object(value):
+            pairs = ((name, each) for name, each in value.items() if name != CREDENTIALS or self._is_read(each))
+            return {name: self._without_unread(each) for name, each in pairs}
+        items = to_list(value)
+        return [self._without_unread(each) for each in items] if items else value
+
+    def _is_read(self, value: object) -> bool:
+        return all(str(one.reference()) in self._values for one in secrets_in(value))
 
     def _value_of(self, leaf: object) -> object:
         return self._values.get(str(leaf.reference()), _ABSENT) if isinstance(leaf, LocalSecret) else leaf

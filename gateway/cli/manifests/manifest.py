@@ -21,8 +21,10 @@ from gateway.cli.manifests.members import (
     unknown_members,
 )
 from gateway.cli.manifests.places import ManifestFaults, Place
+from gateway.cli.manifests.source_documents import DOCUMENT, DocumentFile, find_document
 from gateway.errors import Fault
 from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_of
+from gateway.kinds.sources import MANAGED_SOURCE
 
 READ_VERSIONS = (API_VERSION,)
 """The format versions that this release reads: its own, and that of the release before."""
@@ -42,6 +44,8 @@ class Manifest:
     members: JsonObject
     moved: str | None = None
     """The former key of the object."""
+    document: DocumentFile | None = None
+    """The document of a source, if the manifest has its path."""
 
     def __str__(self) -> str:
         return f"{kind_name(self.kind)} {self.key}" if self.key else kind_name(self.kind)
@@ -119,7 +123,12 @@ class ManifestReader:
                 faults.append(place.fault(pointer, str(error)))
                 return None
 
-        members = map_secrets(known, given, find)
+        members, local = map_secrets(known, given, find), None
+        if kind is MANAGED_SOURCE and DOCUMENT in members:
+            try:
+                members[DOCUMENT], local = find_document(members[DOCUMENT], place, leaves_folder=self.leaves_folder)
+            except ValueError as error:
+                faults.append(place.fault(f"/{DOCUMENT}", str(error)))
         manifest = Manifest(
             place=place,
             tenant=text_in(content, TENANT) or self.tenant or "",
@@ -127,6 +136,7 @@ class ManifestReader:
             key=None if member is None else text_in(content, member),
             members={known[name].name: value for name, value in members.items() if name in known},
             moved=text_in(content, MOVED) or None,
+            document=local,
         )
         former = self._seen.setdefault(manifest.identity, place)
         if former is not place and manifest.key != "":  # guard: manifest-duplicates

@@ -9,7 +9,7 @@ from gateway.domain.json_access import point
 from gateway.domain.members.markers import Veil
 from gateway.errors import Fault
 from gateway.kinds.manifests import Declared, key_of, kind_in_manifests, name_in_manifests
-from gateway.kinds.members import STATUS, Member, element_of, is_declared, settable, split, without_none
+from gateway.kinds.members import STATUS, Member, element_of, entries_of, is_declared, settable, split, without_none
 
 KIND = "kind"
 _OF_GATEWAY = frozenset({"id", "version", "created_at", "updated_at", STATUS})
@@ -74,6 +74,9 @@ def _map_in(hint: Any, value: object, act: Act, pointer: str) -> object:
     inner = element_of(bare(hint))
     if inner is not None and (items := to_list(value)):
         return [_map_in(inner, each, act, f"{pointer}/{place}") for place, each in enumerate(items)]
+    entries = entries_of(bare(hint))
+    if entries is not None and is_object(value):
+        return {name: _map_in(entries[1], each, act, f"{pointer}{point(name)}") for name, each in value.items()}
     if is_declared(bare(hint)) and is_object(value):
         return map_secrets(nested_members(hint), value, act, pointer)
     return value
@@ -110,5 +113,8 @@ def _unknown_in(hint: Any, value: object, pointer: str) -> Iterator[Fault]:
     if inner is not None:
         for place, each in enumerate(to_list(value)):
             yield from _unknown_in(inner, each, f"{pointer}/{place}")
+    elif (entries := entries_of(bare(hint))) is not None and is_object(value):
+        for name, each in value.items():
+            yield from _unknown_in(entries[1], each, f"{pointer}{point(name[:_LONGEST_NAME])}")
     elif is_declared(bare(hint)) and is_object(value):
         yield from unknown_members(nested_members(hint), value, pointer)

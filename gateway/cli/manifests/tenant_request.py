@@ -10,6 +10,7 @@ from gateway.cli.manifests.local_secrets import LocalSecret, secrets_in
 from gateway.cli.manifests.manifest import Manifest
 from gateway.cli.manifests.members import KIND, kind_name
 from gateway.cli.manifests.places import Place
+from gateway.cli.manifests.source_documents import DocumentFile
 from gateway.domain.json_access import point, tokens_of
 from gateway.errors import Fault
 from gateway.kinds.manifests import name_in_manifests
@@ -65,6 +66,8 @@ class TenantRequest:
     tenant: str
     body: JsonObject
     places: Sequence[Place]
+    documents: Sequence[DocumentFile] = ()
+    """The documents that sources of the request name by their digest."""
 
     @property
     def secrets(self) -> Sequence[LocalSecret]:
@@ -116,7 +119,8 @@ def _request(tenant: str, manifests: Sequence[Manifest], permissions: Permission
     objects = [_object(one) for one in manifests]
     moved = [{KIND: kind_name(one.kind), "from": one.moved, "to": one.key} for one in manifests if one.moved]
     body: JsonObject = {OBJECTS: objects, **permissions.members(), **({"moved": moved} if moved else {})}
-    return TenantRequest(tenant=tenant, body=body, places=[one.place for one in manifests])
+    documents = [one.document for one in manifests if one.document is not None]
+    return TenantRequest(tenant=tenant, body=body, places=[one.place for one in manifests], documents=documents)
 
 
 def _object(one: Manifest) -> JsonObject:

@@ -98,6 +98,9 @@ class TenantRuns:
         """Send the request of one tenant; None after a refusal, which the run has then."""
         body = cast("JsonObject", self.values.fill({**run.request.body, _DRY_RUN: is_dry_run}))
         try:
+            if is_dry_run:
+                for document in run.request.documents:
+                    document.upload(self.admin, run.request.tenant)
             response = self.admin.send("POST", path_of("tenants", run.request.tenant, "apply"), body)
             changes = [{**one, _CHANGES: self.values.redact_in(one.get(_CHANGES))} for one in objects_of(response)]
             return {**response, OBJECTS: changes}

@@ -130,4 +130,4 @@ def _row_values(source: Source) -> dict[str, object]:
 
 def _source(row: RowMapping) -> Source:
     refresh = RefreshStatus(seen=read_sighting(row, _REFRESH_PREFIX), next_at=row["due_at"], proposal=row["proposal"])
-    return replace(_MAPPER.read(row), schemes=tuple(row["schemes"] or ()), refresh=refresh)
+    return replace(_MAPPER.read(row), schemes=tuple(row["schemes"] or ()), refresh_status=refresh)

@@ -153,6 +153,9 @@ def merged(current: Any, sent: object, hint: Any, pointer: str = "") -> Any:
     element = next((found for each in alternatives(bare) if (found := element_of(split(each)[0])) is not None), None)
     if element is not None and isinstance(sent, list):
         return tuple(merged(None, each, element) for each in cast("Sequence[object]", sent))
+    entries = entries_of(bare)
+    if entries is not None and isinstance(sent, dict):
+        return {name: merged(None, each, entries[1]) for name, each in cast("Mapping[str, object]", sent).items()}
     if bare is bytes:
         return msgspec.json.encode(sent)  # keeps integers of any size
     if not isinstance(sent, BodyModel):

@@ -50,8 +50,17 @@ def manifest_schema() -> Mapping[str, object]:
         "required": ["apiVersion", "kind"],
         "properties": {"apiVersion": {"const": API_VERSION}, "kind": {"enum": list(MANIFEST_KINDS)}},
         "oneOf": [{"$ref": f"#/$defs/{name}"} for name in branches],
-        "$defs": {**shared, **branches},
+        "$defs": {**{name: _with_references(value) for name, value in shared.items()}, **branches},
     }
+
+
+def _with_references(schema: object) -> object:
+    """The schema of a class within an object, in which a secret can be a reference too."""
+    if isinstance(schema, dict):
+        members = cast("dict[str, object]", schema)
+        mapped = {name: _with_references(each) for name, each in members.items()}
+        return {"anyOf": [mapped, *_REFERENCES]} if members.get("writeOnly") is True else mapped
+    return [_with_references(each) for each in cast("list[object]", schema)] if isinstance(schema, list) else schema
 
 
 def _members(name: str, kind: Declared, schema: Mapping[str, Any]) -> Mapping[str, object]:

@@ -30,9 +30,15 @@ async def _acme(gateway: RunningGateway, slug: str = "acme") -> None:
     await add(gateway, slug, "resource-templates", template("note://{id}", _TEXT))
 
 
-def _examples() -> Sequence[Mapping[str, object]]:
-    """A manifest of every kind, with the members of its example."""
-    return [example_of(name) for name in MANIFEST_KINDS]
+def _examples(document: Path | None = None) -> Sequence[Mapping[str, object]]:
+    """A manifest of every kind, with the members of its example; a source has the document, if it is given."""
+    found = {name: example_of(name) for name in MANIFEST_KINDS}
+    if document is not None:
+        document.write_text(json.dumps(pets("https://pets.example")))
+        of_url = {"url", "refresh"}
+        source = {name: value for name, value in found["source"].items() if name not in of_url}
+        found["source"] = {**source, "document": document.name}
+    return list(found.values())
 
 
 def _write(path: Path, manifests: Sequence[Mapping[str, object]]) -> Path:
@@ -48,7 +54,7 @@ async def _trail(gateway: RunningGateway, slug: str = "acme") -> list[str]:
 async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGateway, tmp_path: Path) -> None:
     """Ours: an object of every kind is applied, exported, applied again without an entry, and diffed: empty (CFG-1)."""
     await _acme(gateway)
-    declared = _write(tmp_path / "all.json", _examples())
+    declared = _write(tmp_path / "all.json", _examples(tmp_path / "pets.json"))
     secrets = {VARIABLE: "secret-of-the-examples"}
     different = await terminal.run("diff", "-f", str(declared), **secrets)
     assert different.code == ExitCode.DIFFERENT
@@ -296,6 +302,10 @@ async def test_the_example_is_applied(terminal: Terminal, gateway: RunningGatewa
     assert [one["name"] for one in json.loads((terminal.folder / "new").read_text())] == ["alerts"]
     assert (await gateway.admin.get("/tenants/globex/profiles/support")).status_code == 200
     await terminal.do("diff", "-f", "platform", GATEWAY_TENANT="")
+    sources: Any = (await gateway.admin.get("/tenants/acme/sources")).json()["items"]
+    assert [(one["name"], one["status"]["credentials"]) for one in sources] == [("shop", ["token"]), ("stock", [])]
+    assert (await gateway.admin.get("/tenants/acme/tools/stock_get_article")).status_code == 200
+    assert (await gateway.admin.get("/tenants/globex/tools/list_tickets")).status_code == 200
 
 
 async def test_only_what_admins_made_is_exported(
@@ -313,7 +323,8 @@ async def test_only_what_admins_made_is_exported(
     assert "uriTemplate: note://{id}" in exported
     await terminal.do("diff", "-f", "-", given=exported)
     await gateway.create_tenant("other")
-    await terminal.do("apply", "-f", "-", "--yes", "--tenant", "other", given=exported)
+    await terminal.do("export", "-o", "out")
+    await terminal.do("apply", "-f", "out", "--yes", "--tenant", "other", GATEWAY_TENANT="")
     listed: Any = (await gateway.admin.get("/tenants/other/resource-templates")).json()["items"]
     assert [one["definition"]["uriTemplate"] for one in listed] == ["note://{id}"]
 

@@ -431,6 +431,7 @@ _CALLS: Mapping[str, _Call] = {
     "secrets.save": lambda t, db, v: secrets.save(
         t, db, SEALER, source=v.source.id, scheme="planted", credential=Credential(value="planted")
     ),
+    "secrets.references": lambda t, db, v: secrets.references(t, db, v.source.id),
     "secrets.load": lambda t, db, v: secrets.load(t, db, SEALER, v.source.id),
     "secrets.remove_all": lambda t, db, v: secrets.remove_all(t, db, v.source.id),
     "secrets.current_key": lambda t, db, v: secrets.current_key(t, db, NEWER),

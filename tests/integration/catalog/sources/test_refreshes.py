@@ -208,12 +208,12 @@ async def test_a_change_waits_until_a_person_activates_it(desk: Desk) -> None:
     assert [one.tool for one in waiting.changes.changed] == ["list_pets"]
     assert "more_0" not in before
     assert (await desk.source()).active_version == source.active_version
-    assert (await desk.source()).refresh.proposal == 2
+    assert (await desk.source()).refresh_status.proposal == 2
 
     tried, done = await desk.activate(2, dry_run=True), await desk.activate(2)
     assert tried.changes == done.changes == waiting.changes
     assert done.source is not None
-    assert (done.source.active_version, done.source.refresh.proposal) == (2, None)
+    assert (done.source.active_version, done.source.refresh_status.proposal) == (2, None)
     assert await desk.tools() == before | {"more_0"}
     assert len(desk.changes.events) == events + 1
     assert await desk.actions() == ["source.activate", "source.propose", "source.create"]
@@ -239,7 +239,7 @@ async def test_a_scheduled_look_is_conditional_and_finds_by_content(desk: Desk) 
     desk.serve(_with(desk.document))
     assert await desk.look() is RefreshOutcome.PROPOSED
 
-    state = (await desk.source()).refresh
+    state = (await desk.source()).refresh_status
     assert state.seen.changed_at == state.seen.checked_at
     assert state.next_at is not None
     assert FLOOR_S * 0.8 < (state.next_at - datetime.now(UTC)).total_seconds() < FLOOR_S * 1.2
@@ -258,7 +258,7 @@ async def test_alternating_documents_make_one_proposal_at_a_time(desk: Desk) -> 
 
     proposed, left = RefreshOutcome.PROPOSED, RefreshOutcome.UNCHANGED
     assert outcomes == [proposed, proposed, proposed, left, RefreshOutcome.WITHDRAWN]
-    assert (await desk.source()).refresh.proposal is None
+    assert (await desk.source()).refresh_status.proposal is None
     desk.serve(one)
     assert await desk.look() is proposed
     assert (await desk.proposal()).number == 5  # no number is used twice
@@ -366,7 +366,7 @@ async def test_a_proposal_that_ends_by_another_change_is_found_again(desk: Desk)
     desk.serve(_with(desk.document))
     await desk.look()
     await desk.update(prefix="my_")
-    assert (await desk.source()).refresh.proposal is None
+    assert (await desk.source()).refresh_status.proposal is None
     assert await desk.look() is RefreshOutcome.PROPOSED
     await desk.propose(_with(desk.document, tools=2))
     await proposals.refuse_proposal(desk.tenant, desk.catalog, "pets", by=BY)
@@ -509,7 +509,7 @@ async def test_a_document_that_is_none_changes_nothing(desk: Desk, served: objec
 
     assert await desk.look() is RefreshOutcome.FAILED
     assert await desk.look() is RefreshOutcome.FAILED
-    status = (await desk.source()).refresh
+    status = (await desk.source()).refresh_status
     assert (status.seen.failures, status.proposal) == (2, 2)
     assert status.next_at is not None
     assert (status.next_at - datetime.now(UTC)).total_seconds() > 3 * FLOOR_S
@@ -518,7 +518,7 @@ async def test_a_document_that_is_none_changes_nothing(desk: Desk, served: objec
         await desk.refresh()
     desk.serve(_with(desk.document))
     assert await desk.look() is RefreshOutcome.UNCHANGED
-    assert (await desk.source()).refresh.seen.failures == 0
+    assert (await desk.source()).refresh_status.seen.failures == 0
 
 
 async def test_a_large_removal_is_proposed_where_it_is_allowed(desk: Desk) -> None:
@@ -624,12 +624,12 @@ async def test_the_schedule_has_a_minimum_and_needs_a_url(desk: Desk) -> None:
         await desk.update(refresh_interval_s=1)
     await desk.update(refresh_interval_s=FLOOR_S)
     changed = await desk.source()
-    assert (changed.active_version, changed.refresh.proposal, changed.refresh_interval_s) == (1, 2, FLOOR_S)
+    assert (changed.active_version, changed.refresh_status.proposal, changed.refresh_interval_s) == (1, 2, FLOOR_S)
     slower = with_options(desk.catalog, refresh_min_s=10 * FLOOR_S)  # the operator has raised it since
     assert schedule.refresh_delay(slower, changed, failures=0).total_seconds() > 8 * FLOOR_S
     await desk.update(document=_with(desk.document, tools=2))
     sent = await desk.source()
-    assert (sent.url, sent.refresh_interval_s, sent.refresh.next_at) == (None, None, None)
+    assert (sent.url, sent.refresh_interval_s, sent.refresh_status.next_at) == (None, None, None)
     with pytest.raises(InvalidBody, match="URL"):
         await desk.update(refresh_interval_s=FLOOR_S)
     with pytest.raises(Conflict, match="no URL"):
@@ -730,7 +730,7 @@ async def test_a_look_for_which_no_worker_is_free_does_not_count_as_failed(desk:
         tasks.cancel_scope.cancel()
     while places.held(desk.tenant):
         places.free(desk.tenant)
-    status = (await desk.source()).refresh
+    status = (await desk.source()).refresh_status
     assert (status.seen.failures, status.seen.fault) == (0, None)
     assert await desk.look() is RefreshOutcome.PROPOSED
 
