@@ -14,6 +14,7 @@ from gateway.admin.openapi.examples import example_of
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.responses.models import Problem
 from gateway.admin.responses.sources import ImportTried, ProposalMade, SourceChanged
+from gateway.kinds.index import KINDS, OPERATORS_KINDS
 from gateway.web.models import NoBody
 
 Json = dict[str, object]
@@ -70,40 +71,27 @@ _IDEMPOTENCY_KEY: Json = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _TAGS: Mapping[str, str] = {
+    **{kind.plural: f"Each is {kind.about}." for kind in (*KINDS, *OPERATORS_KINDS)},
     "access": "Rules about the primitives that keys and people may list and use.",
     "apply": "Configuration as code: many objects in one transaction.",
     "approvals": "Decisions of a person about calls of another person.",
     "audit": "Records of changes and calls, and the verification of the trail.",
     "ceilings": "The maximum of each limit of a tenant, set by the operator.",
-    "clients": "Clients of the tenant's authorization server: applications that request tokens.",
     "consents": "Permissions of people for clients to receive tokens.",
     "accounts": "Accounts that users have connected at upstreams.",
-    "credentials": "Secrets for declared handlers, live sources and watches; they can be written, but never read.",
     "documents": "Documents that manifests of sources name by their digest.",
     "doctor": "Checks of the installation.",
     "egress": "Private upstreams that the operator permits for one tenant.",
     "secrets": "The secret keys of the installation, and the re-encryption under the current one.",
     "keys": "Credentials of a tenant's clients and people.",
-    "live-sources": "Editors, MCP servers and programs whose primitives exist while they are attached.",
     "openapi": "This document.",
-    "audit-sinks": "External systems that receive the audit trail of a tenant.",
     "policy": "Decisions about calls by safety level and rule, and the tenant's limits.",
-    "profiles": "Named selections of a tenant's primitives, each at its own URL.",
-    "prompts": "Prompts that clients can get.",
-    "resource-templates": "Templates of resources that clients can read.",
-    "resources": "Resources that clients can read and subscribe to.",
     "schemas": "The JSON Schemas of definitions, handlers, live sources and manifests.",
     "sources": "OpenAPI documents and the tools made from them.",
     "deleted-tenants": "Tenants that were deleted, whose audit trails remain.",
-    "tenants": "The customers or teams, isolated from each other.",
-    "tools": "Tools that clients can call.",
     "grants": "Authorizations of clients by people, with the tokens that were issued under them.",
-    "guardrails": "Checks of calls and results, built in or behind an HTTP hook.",
-    "watches": "URLs that the gateway polls to detect changed resources.",
     "issuers": "Authorization servers whose access tokens the tenant accepts in place of keys.",
     "people": "People who signed in with an access token.",
-    "webhook-endpoints": "URLs of the tenant's own systems to which the gateway sends signed events.",
-    "webhooks": "URLs at which a tenant's own systems report changed resources.",
 }
 _PARAMETERS: Mapping[str, str] = {
     "t": "The tenant's slug or id.",
