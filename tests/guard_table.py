@@ -657,6 +657,8 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "apply-bounded-in-time": (swap("seconds", "None"), "test_an_application_ends_in_time"),
     },
     "tests/integration/catalog/test_manifest_bounds.py": {
+        "manifest-result-bounded": (value("True"), "test_a_result_is_bounded"),
+        "manifest-value-bounded": (NEVER, "test_a_result_is_bounded"),
         "manifest-secrets-compared-in-steps": (SKIP, "test_secrets_are_compared_in_steps"),
     },
     "tests/unit/admin/routes/test_manifests.py": {

@@ -27,6 +27,10 @@ class ValueChangeShown(CopiedModel):
     before: Annotated[Any, Field(description="The value before; null if it was absent.")]
     after: Annotated[Any, Field(description="The value afterwards; null if it is absent.")]
     is_secret: Annotated[bool, Field(description="True if the values differ in parts that no response shows.")]
+    is_cut: Annotated[
+        bool,
+        Field(description="True if the values are too large to show, and null; an empty pointer is the whole object."),
+    ]
 
 
 class AppliedObjectShown(CopiedModel):

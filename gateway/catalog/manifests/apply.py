@@ -7,7 +7,7 @@ change is not written. A dry run executes the same transaction and rolls it back
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gateway.catalog.manifests.differences import ValueChange, find_changes, secrets_of
+from gateway.catalog.manifests.differences import ChangeBudget, ValueChange, secrets_of
 from gateway.catalog.manifests.drafts import Draft, prepare_all, read_drafts
 from gateway.catalog.manifests.limits import MAX_FAULTS, MAX_PREPARE_SECONDS, MAX_SECONDS, within
 from gateway.catalog.manifests.manifest import (
@@ -93,11 +93,12 @@ async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
         )
         for one in drafts
     ]
+    shown = ChangeBudget()
     tags = [await _tag_of(opened, one) for one in drafts]  # before the first write: a tag can depend on other objects
     done: dict[int, AppliedObject] = {}
     for place in sort_by_references(nodes):
-        done[place] = await _write(opened, owners, drafts[place], tags[place])
-    deleted = await prune(opened, given, owners, drafts) if given.prunes else ()
+        done[place] = await _write(opened, owners, drafts[place], tags[place], shown)
+    deleted = await prune(opened, given, owners, drafts, shown) if given.prunes else ()
     objects = [*(done[place] for place in range(len(drafts))), *deleted]
     return AppliedSet(revision=opened.revision, objects=objects, references=references)
 
@@ -114,7 +115,9 @@ async def _tag_of(opened: OpenChanges, draft: Draft) -> str | None:
     return None if before is None else await draft.wanted.target.tag(opened.tenant, opened.db, before)
 
 
-async def _write(opened: OpenChanges, owners: Owners, draft: Draft, tag: str | None) -> AppliedObject:
+async def _write(
+    opened: OpenChanges, owners: Owners, draft: Draft, tag: str | None, shown: ChangeBudget
+) -> AppliedObject:
     target, before = draft.wanted.target, draft.before
     has_drifted = owners.has_drifted(target, before)
     try:
@@ -139,7 +142,7 @@ async def _write(opened: OpenChanges, owners: Owners, draft: Draft, tag: str | N
         action=action,
         tag=tag,
         has_drifted=has_drifted,
-        changes=[*find_changes(before, after, target.members), *_of_secrets(secrets)],
+        changes=[*shown.find_changes(before, after, target.members), *_of_secrets(secrets)],
         secret=opened.generated.get(target.id_of(after)),
     )
 

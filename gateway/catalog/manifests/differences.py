@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 import orjson
 
-from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN
-from gateway.domain.json_access import point
+from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN, MAX_SHOWN_BYTES, MAX_SHOWN_CHANGES, MAX_VALUE_BYTES
+from gateway.domain.json_access import point, tokens_of
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Veil
 from gateway.domain.members.secret import Secret
@@ -29,6 +29,47 @@ class ValueChange:
     after: object = None
     is_secret: bool = False
     """True if the values differ in parts that no response shows."""
+    is_cut: bool = False
+    """True if the values are too large to show; the empty pointer is the whole object."""
+
+
+_ALL_CUT = ValueChange(pointer="", is_cut=True)
+
+
+class ChangeBudget:
+    """The changed values that the result of one application may still show, by number and bytes."""
+
+    def __init__(self) -> None:
+        self._bytes, self._changes = MAX_SHOWN_BYTES, MAX_SHOWN_CHANGES
+
+    def find_changes(self, before: Any | None, after: Any | None, members: Sequence[Member]) -> Sequence[ValueChange]:
+        """The changed values of an object, as `find_changes` returns them; large ones are cut.
+
+        When nothing is left, the only change of an object is one of the whole object.
+        """
+        if not self._is_left():
+            sides = [None if one is None else values_of(one, members) for one in (before, after)]
+            return () if sides[0] == sides[1] else (_ALL_CUT,)
+        shown: list[ValueChange] = []
+        for one in find_changes(before, after, members):
+            if not self._is_left():
+                return (_ALL_CUT,)
+            shown.append(self._take(one))
+        return shown
+
+    def _is_left(self) -> bool:
+        return self._bytes > 0 and self._changes > 0  # guard: manifest-result-bounded
+
+    def _take(self, one: ValueChange) -> ValueChange:
+        pointer = one.pointer
+        size = len(pointer) + sum(len(msgspec.json.encode(side)) for side in (one.before, one.after))
+        if size > MAX_VALUE_BYTES:  # guard: manifest-value-bounded
+            if len(pointer) > MAX_VALUE_BYTES:  # names of members of a JSON Schema can be as long as values
+                pointer = point(*tokens_of(pointer)[:1])
+            one, size = ValueChange(pointer=pointer, is_secret=one.is_secret, is_cut=True), len(pointer)
+        self._bytes -= size
+        self._changes -= 1
+        return one
 
 
 def find_changes(before: Any | None, after: Any | None, members: Sequence[Member]) -> Sequence[ValueChange]:

@@ -26,6 +26,12 @@ DEFAULT_MAX_DELETIONS: Final = 20
 """Objects that pruning removes at most if the request has no other limit: few manifests lose more at once."""
 MAX_CHANGES_SHOWN: Final = 100
 """Changed values that the result shows of one object; with more, it shows the changed members as a whole."""
+MAX_VALUE_BYTES: Final = 4096
+"""Bytes of JSON of one changed value, before and after together: what a person reads of it."""
+MAX_SHOWN_BYTES: Final = 1024 * 1024
+"""Bytes of JSON of all changed values of a result: 136 bytes can prune objects of 80 MB."""
+MAX_SHOWN_CHANGES: Final = 2_000
+"""Changed values of a result; each takes about 100 bytes and 10 µs."""
 MAX_FAULTS: Final = 20
 """Faults of a refusal, as for other requests."""
 

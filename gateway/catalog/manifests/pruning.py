@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.catalog.manifests.differences import find_changes
+from gateway.catalog.manifests.differences import ChangeBudget
 from gateway.catalog.manifests.drafts import Draft
 from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import AppliedObject, ManifestAction, ManifestSet, words_of
@@ -15,9 +15,9 @@ from gateway.errors import Conflict, Fault, GatewayError
 
 
 async def prune(
-    opened: OpenChanges, given: ManifestSet, owners: Owners, drafts: Sequence[Draft]
+    opened: OpenChanges, given: ManifestSet, owners: Owners, drafts: Sequence[Draft], shown: ChangeBudget
 ) -> Sequence[AppliedObject]:
-    """Remove what the set owns and does not name: objects that name others first.
+    """Remove what the set owns and does not name: objects that name others first. `shown` bounds the changes.
 
     Raises:
         Conflict: it would remove more than permitted, or a protected object; the faults name the objects.
@@ -45,7 +45,7 @@ async def prune(
                 action=ManifestAction.DELETE,
                 tag=await target.tag(opened.tenant, opened.db, one),
                 has_drifted=owners.has_drifted(target, one),
-                changes=find_changes(one, None, target.members),
+                changes=shown.find_changes(one, None, target.members),
             )
         )
     return removed
@@ -57,8 +57,8 @@ def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[NamedTarget, Any
     Raises:
         Conflict: the faults name the objects.
     """
-    shown = [words_of((target.name, target.key_of(one))) for target, one in unnamed]
-    faults = [Fault(pointer="/prune", reason=f"would remove the {each}") for each in shown]
+    named = [words_of((target.name, target.key_of(one))) for target, one in unnamed]
+    faults = [Fault(pointer="/prune", reason=f"would remove the {each}") for each in named]
     if len(unnamed) > given.max_deletions:  # guard: prune-bounded
         message = f"pruning would remove {len(unnamed)} objects (`max_deletions` {given.max_deletions})"
         raise Conflict(message, faults=faults[:MAX_FAULTS])

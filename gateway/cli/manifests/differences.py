@@ -67,8 +67,10 @@ def _lines(one: JsonObject) -> Iterator[str]:
     yield _colored(f"  {look.mark} {clean(name_of_object(one))}{drift}", look.color)
     changes = to_objects(one.get("changes"))
     for change in changes[:MAX_SHOWN_CHANGES]:
-        pointer = shorten(text_at(change, "pointer"), _LONGEST)
-        if change.get("is_secret") is True:
+        pointer = shorten(text_at(change, "pointer") or "all", _LONGEST)
+        if change.get("is_cut") is True:
+            yield f"      {pointer}: (too large to show)"
+        elif change.get("is_secret") is True:
             yield f"      {pointer}: (secret)"
         elif action in {"create", "delete"}:
             yield f"      {pointer}: {_value(change, 'after' if action == 'create' else 'before')}"

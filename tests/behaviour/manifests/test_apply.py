@@ -91,7 +91,7 @@ async def test_a_dry_run_shows_what_an_application_does(acme: RunningGateway) ->
     [readers] = [one for one in done["objects"] if one["name"] == "readers"]
     assert (readers["action"], readers["changes"][0]) == (
         "update",
-        {"pointer": "/description", "before": "", "after": "What only reads.", "is_secret": False},
+        {"pointer": "/description", "before": "", "after": "What only reads.", "is_secret": False, "is_cut": False},
     )
 
 
@@ -229,7 +229,7 @@ async def test_secrets_of_a_body_are_shown_nowhere(servers: TestServers) -> None
         answers = [await send(gateway, [source(values[0])], set="platform", dry_run=True)]
         answers += [await send(gateway, [source(value)], set="platform") for value in values]
         [changed] = answers[2].json()["objects"]
-        hidden = {"pointer": "/settings", "before": None, "after": None, "is_secret": True}
+        hidden = {"pointer": "/settings", "before": None, "after": None, "is_secret": True, "is_cut": False}
         assert (changed["action"], changed["changes"]) == ("update", [hidden])
         answers.append(await send(gateway, [source(values[0], unknown=1)]))
         answers.append(await gateway.admin.get(f"{ROOT}/audit", params={"limit": 200}))

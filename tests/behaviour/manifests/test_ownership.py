@@ -196,7 +196,7 @@ async def test_a_secret_is_written_when_it_changes(acme: RunningGateway) -> None
         applied: dict[str, Any] = done["objects"][0]
         return applied
 
-    secret_change = [{"pointer": "/value", "before": None, "after": None, "is_secret": True}]
+    secret_change = [{"pointer": "/value", "before": None, "after": None, "is_secret": True, "is_cut": False}]
     assert (await run(credential("s3cr3t-1")))["action"] == "create"
     count = len(await entries_of(acme))
     again = await run(credential("s3cr3t-1"))

@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import partial
 
 import anyio
+import msgspec
 
 from gateway.catalog.manifests.apply import apply_manifests
 from gateway.catalog.manifests.drafts import Draft
+from gateway.catalog.manifests.limits import MAX_SHOWN_BYTES, MAX_SHOWN_CHANGES
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted
 from gateway.catalog.manifests.owners import Owners
 from gateway.catalog.manifests.targets import TARGETS
@@ -24,8 +26,8 @@ MAX_CALLS = 20_000
 """Python functions that the event loop may enter between two of its iterations: about 5 ms."""
 
 
-def _keep(wanted: Profile, _: Profile | None) -> Profile:
-    return wanted
+def _keep(wanted: Profile, current: Profile | None) -> Profile:
+    return wanted if current is None else replace(wanted, id=current.id, version=current.version)
 
 
 def _wanted(name: str, **members: object) -> Wanted:
@@ -41,6 +43,29 @@ async def test_an_application_leaves_the_event_loop_to_others(changes: Changes) 
             given = ManifestSet(wanted=wanted, is_dry_run=is_dry_run)
             await apply_manifests(changes.tenant.id, changes.catalog, given, by=BY)
     assert 0 < work.most_calls < MAX_CALLS
+
+
+async def test_a_result_is_bounded(changes: Changes) -> None:
+    """Ours: a small request has a small result, however large and many the objects are that it changes (CFG-1)."""
+    large = tuple(Rule(names=tuple("x" * 200 for _ in range(100))) for _ in range(3))
+    many = tuple(Rule(names=(f"a{number}",)) for number in range(45))
+    tenant, catalog = changes.tenant.id, changes.catalog
+    wanted = [_wanted(f"p{place}", description=str(place), exclude=large, include=many) for place in range(60)]
+    await apply_manifests(tenant, catalog, ManifestSet(wanted=wanted, of_set="platform"), by=BY)
+    pruning = ManifestSet(wanted=wanted[:1], of_set="platform", prunes=True, max_deletions=100, is_dry_run=True)
+    emptying = ManifestSet(wanted=[_wanted(f"p{place}") for place in range(60)], is_dry_run=True)
+    for given, number in ((pruning, 59), (emptying, 60)):
+        done = await apply_manifests(tenant, catalog, given, by=BY)
+        changed = [one for one in done.objects if one.changes]
+        assert (len(done.objects), len(changed)) == (60, number)
+        assert len(msgspec.json.encode(done.objects)) < MAX_SHOWN_BYTES + 60 * 500
+        assert sum(len(one.changes) for one in changed) <= MAX_SHOWN_CHANGES + 60
+        cut = [one for one in changed[0].changes if one.is_cut]
+        assert {(one.pointer.split("/")[1], one.before, one.after) for one in cut} == {("exclude", None, None)}
+    renamed = [_wanted(f"p{place}", exclude=large, include=many[::-1]) for place in range(60)]
+    done = await apply_manifests(tenant, catalog, ManifestSet(wanted=renamed, is_dry_run=True), by=BY)
+    assert sum(len(one.changes) for one in done.objects) <= MAX_SHOWN_CHANGES + 60
+    assert [(one.pointer, one.is_cut) for one in done.objects[-1].changes] == [("", True)]
 
 
 async def test_a_commit_is_not_refused(changes: Changes) -> None:

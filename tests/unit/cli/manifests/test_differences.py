@@ -18,6 +18,8 @@ _RESPONSE: dict[str, Any] = {
             "changes": [
                 {"pointer": "/description", "before": "x\x1b[31m", "after": None},
                 {"pointer": "/value", "is_secret": True},
+                {"pointer": "/include", "before": None, "after": None, "is_cut": True},
+                {"pointer": "", "before": None, "after": None, "is_cut": True},
             ],
         },
         {"kind": "policy", "name": "", "action": "none", "drift": False, "changes": []},
@@ -36,11 +38,13 @@ def test_differences_are_lines() -> None:
     """Ours: an object and each changed value has a line without control characters; secrets have no value (CFG-1)."""
     lines = render("acme", _RESPONSE).splitlines()
 
-    assert lines[:5] == [
+    assert lines[:7] == [
         "tenant acme: 1 to create, 1 to change, 1 to handle otherwise, 1 unchanged",
         "  ~ profile a (differs from what this set applied last)",
         '      /description: "x\\u001b[31m" → null',
         "      /value: (secret)",
+        "      /include: (too large to show)",
+        "      all: (too large to show)",
         "  + profile b",
     ]
     assert lines[-2:] == ["      and 50 other changes", "  ? profile c"]
