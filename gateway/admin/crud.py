@@ -85,6 +85,7 @@ class Options(TypedDict, total=False):
     scopes: frozenset[Scope]
     problems: AbstractSet[int]
     limit: int
+    bytes_per_token: int
     work: WorkKind
     media_type: str
     reads_trail: bool

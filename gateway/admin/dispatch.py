@@ -94,7 +94,8 @@ class PathDispatcher:
             return _refuse_method(request, self._allow)
         caller = await authenticate(request.scope, self._credentials)
         address, declared = address_of(request.scope), declared_length(request.scope)
-        self._limits.admit(caller, address, size=declared or 0)
+        admit = partial(self._limits.admit, caller, address, bytes_per_token=route.bytes_per_token)
+        admit(size=declared or 0)
         with self._limits.opened(caller, address):
             path = _read_path(request, self._fixed)
             tenant = await self._authorise(caller, route, path)
@@ -107,7 +108,7 @@ class PathDispatcher:
             # guard: admin-cost-of-chunks
             # a streamed body has no known size before its end; this check still precedes the parser
             if declared is None and body:
-                self._limits.admit(caller, address, size=len(body))
+                admit(size=len(body))
             received = Received(
                 tenant=tenant,
                 by=Author(caller=caller, correlation_id=correlation_id_of(request.scope)),

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from gateway.admin.limits import WorkKind
+from gateway.admin.limits import BYTES_PER_TOKEN, WorkKind
 from gateway.admin.validation import is_large, read_body, read_query
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.audit import TrailVerifier
@@ -123,6 +123,8 @@ class Endpoint(Generic[B, Q]):
     """Statuses of refusals, in addition to those that every such request can have."""
     limit: int = SMALL_BODY
     """Maximum bytes of a request body."""
+    bytes_per_token: int = BYTES_PER_TOKEN
+    """Bytes of a body that count as one more request: fewer for bodies of many small changes."""
     work: WorkKind = WorkKind.LIGHT
     """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
     media_type: str = "application/json"

@@ -67,13 +67,13 @@ class AdminLimits:
         """The slot pools for costly work, for metrics."""
         return tuple(self._shares.values())
 
-    def admit(self, caller: Caller, address: str, *, size: int = 0) -> None:
+    def admit(self, caller: Caller, address: str, *, size: int = 0, bytes_per_token: int = BYTES_PER_TOKEN) -> None:
         """Charge a request with a body of `size` bytes to the rates of its key and tenant.
 
         Raises:
             LimitExceeded: the rate of the key, its tenant or the address is exceeded; `retry_after_s` is set.
         """
-        cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _MAX_COST_S)  # guard: admin-cost-of-size
+        cost = min(1.0 + size // bytes_per_token, self._rate * _MAX_COST_S)  # guard: admin-cost-of-size
         if not isinstance(caller, Principal):
             _take(self._keys, _OPERATOR, cost, "key")
             return

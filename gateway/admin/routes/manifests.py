@@ -14,7 +14,7 @@ from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
 from gateway.admin.responses.manifests import AppliedSetShown
 from gateway.admin.validation import validate
 from gateway.catalog.manifests.apply import apply_manifests
-from gateway.catalog.manifests.limits import MAX_BODY_BYTES, MAX_FAULTS
+from gateway.catalog.manifests.limits import BYTES_PER_TOKEN, MAX_BODY_BYTES, MAX_FAULTS
 from gateway.catalog.manifests.manifest import ExpectedTag, ManifestSet, Move, Wanted
 from gateway.catalog.manifests.source_target import SourceTarget
 from gateway.catalog.manifests.targets import TARGETS, Compose, SingletonTarget, Target
@@ -169,6 +169,7 @@ ENDPOINTS = (
         called="apply_manifests",
         problems={404, 409, 412, 422, 429},
         limit=MAX_BODY_BYTES,
+        bytes_per_token=BYTES_PER_TOKEN,  # guard: manifest-cost-of-objects
         work=WorkKind.OUTBOUND,
     ),
 )

@@ -1,5 +1,6 @@
 """Changes by hand of objects that a set of manifests owns: drift, for the trail, metrics and webhook endpoints."""
 
+from gateway.catalog.manifests.limits import MAX_DRIFT_EVENTS
 from gateway.catalog.transaction import CatalogChange, OpenChanges
 from gateway.domain.updates.webhook_endpoints import WebhookEventKind
 from gateway.store.kinds import ownership
@@ -17,6 +18,8 @@ async def note_hand_change(opened: OpenChanges, entry: CatalogChange, kind: str,
     entry.detail["drift"] = owned.set
     await ownership.forget_secrets(opened.tenant, opened.db, kind, of)
     opened.drifted.append(kind)
+    if len(opened.drifted) > MAX_DRIFT_EVENTS:  # guard: drift-events-bounded
+        return
     payload = {
         "tenant": opened.tenant,
         "set": owned.set,

@@ -14,6 +14,10 @@ MAX_EXPECTED: Final = 4_000
 """Expected versions of one application: of its objects, and of those that they refer to."""
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the body: 4 KiB for each of the objects; its parsing takes 50 ms of a thread."""
+BYTES_PER_TOKEN: Final = 50
+"""Bytes of the body that count as one more request for the rate limit: the least that an object takes."""
+MAX_DRIFT_EVENTS: Final = 20
+"""Events about drift of one application; the trail and the metric have all changes."""
 MAX_SECONDS: Final = 30.0
 """Seconds of the transaction without its commit, in which other changes of the tenant wait."""
 MAX_PREPARE_SECONDS: Final = 60.0

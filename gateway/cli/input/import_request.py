@@ -1,11 +1,11 @@
 """An import request: its fields, built from options, and its upload."""
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.cli.client.admin_api import AdminApi
+from gateway.cli.client.rate_limit import send_within
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import DocumentArgument
@@ -83,15 +83,8 @@ def _parse_parameter(text: str) -> JsonObject:
 
 def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
     """Send an import request; progress shows the stages of sending and waiting."""
-    until = time.monotonic() + (MAX_WAIT_S if request.is_waiting else 0)
-    while True:
-        try:
-            return _send(admin, progress, request)
-        except Failure as failure:
-            if failure.retry_s is None or time.monotonic() + failure.retry_s > until:
-                raise
-            progress.stage(f"Waiting {failure.retry_s} s for the rate limit")
-            time.sleep(failure.retry_s)
+    seconds = MAX_WAIT_S if request.is_waiting else 0
+    return send_within(seconds, lambda: _send(admin, progress, request), progress.stage)
 
 
 def _send(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:

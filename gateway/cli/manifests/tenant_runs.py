@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import cast
 
 from gateway.cli.client.admin_api import AdminApi, path_of
+from gateway.cli.client.rate_limit import send_within
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, describe_fault
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.manifests.limits import MAX_WAIT_S
 from gateway.cli.manifests.local_secrets import SecretValues
 from gateway.cli.manifests.tenant_request import OBJECTS, TenantRequest, objects_of
 from gateway.cli.output.printing import echo
@@ -101,7 +104,8 @@ class TenantRuns:
             if is_dry_run:
                 for document in run.request.documents:
                     document.upload(self.admin, run.request.tenant)
-            response = self.admin.send("POST", path_of("tenants", run.request.tenant, "apply"), body)
+            path = path_of("tenants", run.request.tenant, "apply")
+            response = send_within(MAX_WAIT_S, lambda: self.admin.send("POST", path, body), partial(echo, err=True))
             changes = [{**one, _CHANGES: self.values.redact_in(one.get(_CHANGES))} for one in objects_of(response)]
             return {**response, OBJECTS: changes}
         except Failure as failure:

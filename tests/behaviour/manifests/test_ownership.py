@@ -6,6 +6,7 @@ import anyio
 import httpx
 import pytest
 
+from gateway.catalog.manifests.limits import MAX_DRIFT_EVENTS
 from tests.support.gateway import RunningGateway
 from tests.support.manifests import actions, apply, entries_of, profile, send, tenant_for_manifests
 
@@ -152,6 +153,20 @@ async def test_drift_is_shown_and_reported(acme: RunningGateway) -> None:
     assert [(one["action"], one["drift"]) for one in result["objects"]] == [("update", True)] * 2
     result = await apply(acme, wanted, set="platform")
     assert [(one["action"], one["drift"]) for one in result["objects"]] == [("none", False)] * 2
+
+
+async def test_drift_of_many_objects_has_few_events(acme: RunningGateway) -> None:
+    """Ours: one application enqueues few deliveries, however many objects of others it changes (CFG-3)."""
+    endpoint = {"name": "alerts", "url": "https://hooks.example/x", "kinds": ["configuration.drifted"]}
+    await acme.admin.post(f"{ROOT}/webhook-endpoints", json=endpoint)
+    names = [f"p{number}" for number in range(MAX_DRIFT_EVENTS + 5)]
+    await apply(acme, [profile(name) for name in names], set="platform")
+    counted = await _drift_count(acme)
+    await apply(acme, [profile(name, description="Other.") for name in names])
+    path = f"{ROOT}/webhook-endpoints/alerts/deliveries"
+    assert len((await acme.admin.get(path, params={"limit": 200})).json()["items"]) == MAX_DRIFT_EVENTS
+    assert await _drift_count(acme) == counted + len(names)
+    assert [one["detail"]["drift"] for one in (await entries_of(acme))[-len(names) :]] == ["platform"] * len(names)
 
 
 async def _drift_count(gateway: RunningGateway) -> float:

@@ -45,6 +45,19 @@ def test_a_key_has_a_burst_and_a_body_counts_by_its_size(size: int, admitted: in
     assert _admitted(limits, _principal("a", "k"), tries=250, size=size) == admitted
 
 
+def test_an_application_counts_by_its_objects() -> None:
+    """Ours: a thousand small objects in one request cost as much as the largest request (ISO-6)."""
+    limits = AdminLimits(50, clock=lambda: 1.0)
+    [route] = [each for each in ENDPOINTS if each.name == "apply_manifests"]
+    for number in range(10):
+        try:
+            limits.admit(_principal("a", "k"), HERE, size=1_000 * 55, bytes_per_token=route.bytes_per_token)
+        except LimitExceeded:
+            assert number == 2
+            return
+    raise AssertionError("ten applications at once were admitted")
+
+
 def test_the_keys_of_a_tenant_have_a_limit_together() -> None:
     """Ours: minting keys does not multiply a tenant's requests (ISO-6)."""
     limits = AdminLimits(50, clock=lambda: 1.0)
