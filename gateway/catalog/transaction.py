@@ -20,6 +20,7 @@ from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.http.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
+from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.policy import PROTECTING, Limits, Policy
 from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import AuditUnavailable, Conflict, NotFound, RedisUnavailable
@@ -148,7 +149,7 @@ class OpenChanges:
         """Functions that run after the commit of the changes and their event, such as for another event."""
         self.revision: int | None = None
         """The revision of the last change; None before the first."""
-        self.of_set: str | None = None
+        self.owner: OwningSet | None = None
         """The set of manifests that makes the changes; None for changes by hand."""
         self.origin: Mapping[str, object] = {}
         """Members of the detail of every audit entry, such as the commit of a manifest."""

@@ -8,7 +8,16 @@ import pytest
 
 from gateway.catalog.manifests.limits import MAX_BODY_BYTES, MAX_OBJECTS
 from tests.support.gateway import RunningGateway
-from tests.support.manifests import Manifest, apply, entries_of, manifests_of_all, profile, send, tenant_for_manifests
+from tests.support.manifests import (
+    Manifest,
+    actions,
+    apply,
+    entries_of,
+    manifests_of_all,
+    profile,
+    send,
+    tenant_for_manifests,
+)
 from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 
 __all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
@@ -75,6 +84,44 @@ async def test_kinds_of_the_operator_need_the_operator(acme: RunningGateway) -> 
         assert (await _as(acme, other, {"objects": []})).status_code == 403
     sink = {"kind": "audit-sink", "name": "f", "members": {"kind": "file", "target": "x"}}
     assert (await _as(acme, key, {"objects": [sink]})).status_code == 403
+
+
+async def test_sets_of_the_operator_are_apart(acme: RunningGateway) -> None:
+    """Ours: an admin's set of the same name owns, takes over and prunes nothing of the operator's set (CFG-3)."""
+    key, mine = await acme.create_key("acme", "admin"), {"set": "platform"}
+    before = await _rows(acme, "acme")
+    theirs = {"objects": [profile("readers", description="Mine now.")], **mine}
+    refused = await _as(acme, key, theirs)
+    assert refused.status_code == 409
+    assert "belongs to the set platform of the operator" in refused.json()["detail"]
+    for more in ({}, {"dry_run": True}):
+        refused = await _as(acme, key, {**theirs, "adopt": True, **more})
+        assert (refused.status_code, "only the operator" in refused.json()["detail"]) == (403, True)
+        assert refused.json()["errors"][0]["pointer"] == "/objects/0"
+    pruning = {**mine, "prune": True, "prune_protected": True, "max_deletions": 1000}
+    assert (await _as(acme, key, {"objects": [{"kind": "webhook", "name": "own"}], **mine})).status_code == 200
+    done = await _as(acme, key, {"objects": [profile("only")], **pruning})
+    assert [(one["name"], one["action"]) for one in done.json()["objects"]] == [("only", "create"), ("own", "delete")]
+    await acme.admin.delete("/tenants/acme/profiles/only")
+    assert await _rows(acme, "acme") == before
+    again = await apply(acme, manifests_of_all(), set="platform")
+    assert {one["action"] for one in again["objects"]} == {"none"}
+    assert (await _as(acme, key, {"objects": [profile("only")], **mine})).status_code == 200
+    taken = await apply(acme, [profile("only")], set="platform", adopt=True)
+    assert taken["objects"][0]["action"] == "adopt"
+
+
+async def test_what_only_the_operator_changes_is_not_taken_over(acme: RunningGateway) -> None:
+    """Ours: to take over an object needs what its change needs, also if nothing of it changes (CFG-3)."""
+    key, members = await acme.create_key("acme", "admin"), {"kind": "file", "target": "acme"}
+    made = await acme.admin.post("/tenants/acme/audit-sinks", json={"name": "disk", **members})
+    assert made.status_code == 201, made.text
+    sinks: list[Manifest] = [{"kind": "audit-sink", "name": "disk", "members": members}]
+    wanted = {"objects": sinks, "set": "mine"}
+    assert (await _as(acme, key, wanted)).status_code == 409
+    refused = await _as(acme, key, {**wanted, "adopt": True})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (403, "/objects/0")
+    assert actions(await apply(acme, sinks, set="mine", adopt=True)) == {"disk": "adopt"}
 
 
 async def test_an_object_is_named_once(acme: RunningGateway) -> None:

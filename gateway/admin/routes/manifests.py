@@ -21,6 +21,7 @@ from gateway.catalog.manifests.targets import TARGETS, Compose, SingletonTarget,
 from gateway.catalog.transaction import CatalogOptions
 from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.json_access import point
+from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import Fault, Forbidden, InvalidBody
 from gateway.identity.permissions import require
@@ -42,7 +43,7 @@ async def apply(admin: AdminDependencies, call: AdminRequest[ManifestSetSent, No
     wanted = await read_objects(body.objects, call.by.caller, admin.catalog.options)
     given = ManifestSet(
         wanted=wanted,
-        of_set=body.set,
+        owner=None if body.set is None else OwningSet(body.set, isinstance(call.by.caller, Operator)),
         adopts=body.adopt,
         prunes=body.prune,
         prunes_protected=body.prune_protected,

@@ -13,7 +13,7 @@ async def note_hand_change(opened: OpenChanges, entry: CatalogChange, kind: str,
     Call this within the change, with the kind and id of the object; the id of a singleton is its kind.
     """
     owned = await ownership.get(opened.tenant, opened.db, kind, of)
-    if owned is None or owned.set == opened.of_set:
+    if owned is None or owned.owner == opened.owner:
         return
     entry.detail["drift"] = owned.set
     await ownership.forget_secrets(opened.tenant, opened.db, kind, of)

@@ -58,8 +58,8 @@ async def _apply(tenant: TenantId, catalog: CatalogContext, given: ManifestSet, 
     result: AppliedSet | None = None
     try:
         async with open_changes(tenant, catalog, by=by) as opened:
-            named = {"set": given.of_set} if given.of_set is not None else {}
-            opened.of_set, opened.origin = given.of_set, {**given.origin, **named}
+            named = {} if given.owner is None else {"set": given.owner.name}
+            opened.owner, opened.origin = given.owner, {**given.origin, **named}
             # Neither the commit nor what follows it: a refusal of a stored change would lose generated secrets.
             with within(MAX_SECONDS, "transaction"):
                 await opened.lock()
@@ -104,10 +104,10 @@ async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
 
 
 async def _read_owners(opened: OpenChanges, given: ManifestSet, drafts: Sequence[Draft]) -> Sequence[Ownership]:
-    if given.of_set is None:
+    if given.owner is None:
         return ()
     ids = [(one.wanted.target.name, one.wanted.target.id_of(one.before)) for one in drafts if one.before is not None]
-    return await ownership.find(opened.tenant, opened.db, given.of_set, ids)
+    return await ownership.find(opened.tenant, opened.db, given.owner, ids)
 
 
 async def _tag_of(opened: OpenChanges, draft: Draft) -> str | None:
@@ -120,13 +120,13 @@ async def _write(
 ) -> AppliedObject:
     target, before = draft.wanted.target, draft.before
     has_drifted = owners.has_drifted(target, before)
+    secrets = secrets_of(draft.composed)
     try:
         after = await draft.write(opened)
+        is_written = before is None or after.version != before.version
+        is_adopted = await owners.own(opened, target, after, secrets=secrets, is_written=is_written)
     except GatewayError as error:
         raise locate(error, draft.place, draft.wanted) from error.__cause__
-    is_written = before is None or after.version != before.version
-    secrets = secrets_of(draft.composed)
-    is_adopted = await owners.own(opened, target, after, secrets=secrets, is_written=is_written)
     if before is None:
         action = ManifestAction.CREATE
     elif draft.former_key is not None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from gateway.catalog.manifests.differences import ValueChange
 from gateway.catalog.manifests.limits import DEFAULT_MAX_DELETIONS, MAX_FAULTS
 from gateway.catalog.manifests.targets import CollectionTarget, Compose, Target
+from gateway.domain.tenancy.ownership import OwningSet
 from gateway.errors import Conflict, Fault, GatewayError, InvalidBody
 from gateway.kinds.manifests import below_object
 from gateway.kinds.references import Address
@@ -55,7 +56,7 @@ class ManifestSet:
     """The wanted objects, and the terms under which they are applied."""
 
     wanted: Sequence[Wanted]
-    of_set: str | None = None
+    owner: OwningSet | None = None
     """The set that owns the objects; None owns nothing."""
     adopts: bool = False
     """True permits the set to take over objects that another set or no set owns."""
@@ -129,7 +130,7 @@ def check_terms(given: ManifestSet) -> None:
         Conflict: everything that the set owns would be removed.
     """
     faults = [*_twice(given.wanted), *_moves(given)]
-    if given.of_set is None:
+    if given.owner is None:
         reason = "needs `set`: only a set owns objects"
         faults += [Fault(pointer=f"/{name}", reason=reason) for name in _terms_of_sets(given)]
     if faults:

@@ -13,9 +13,10 @@ from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted
 from gateway.catalog.manifests.targets import TARGETS, NamedTarget, SingletonTarget, Target
 from gateway.catalog.transaction import CatalogChange, CatalogContext, OpenChanges
+from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.members.secret import Secret
 from gateway.domain.tenancy.ownership import VOID, Ownership
-from gateway.errors import Conflict, Fault
+from gateway.errors import Conflict, Fault, Forbidden
 from gateway.store.kinds import ownership
 
 _KEYS = "audit"
@@ -39,21 +40,28 @@ class Owners:
 
         Raises:
             Conflict: there are some; each fault names one.
+            Forbidden: some of them belong to a set of the operator, and the caller is an admin of the tenant.
         """
-        if self._given.of_set is None:
+        owner = self._given.owner
+        if owner is None:
             return
-        faults = [
-            Fault(pointer=f"/objects/{place}", reason=f"{wanted.words} {reason}")
+        found = [
+            (Fault(pointer=f"/objects/{place}", reason=f"{wanted.words} {reason}"), self.owner(wanted.target, current))
             for place, wanted, current in places
             if (reason := self._obstacle(wanted.target, current))
         ]
+        faults = [fault for fault, _ in found]
+        barred = [fault for fault, of in found if of is not None and of.is_operators and not owner.is_operators]
+        if barred and self._given.adopts:  # guard: manifest-operators-objects
+            message = f"{barred[0].reason}; only the operator may take it over"
+            raise Forbidden(message, faults=barred[:MAX_FAULTS], rule=OPERATOR_RULE)
         if faults and not self._given.adopts:  # guard: manifest-adopts-nothing
             raise Conflict(f"{faults[0].reason}; `adopt` takes it over", faults=faults[:MAX_FAULTS])
 
     def has_drifted(self, target: Target, one: Any | None) -> bool:
         """True if an object differs from what its set applied last."""
         owned = self.owner(target, one)
-        if one is None or owned is None or owned.set != self._given.of_set:
+        if one is None or owned is None or owned.owner != self._given.owner:
             return False
         if owned.secrets == VOID:
             return True
@@ -76,7 +84,7 @@ class Owners:
         """
         wanted, target = draft.wanted, draft.wanted.target
         owned, given = self.owner(target, draft.before), secrets_of(draft.composed)
-        if owned is None or owned.set != self._given.of_set or owned.secrets is None or not given:
+        if owned is None or owned.owner != self._given.owner or owned.secrets is None or not given:
             return draft
         keys, secrets = self._catalog.sealer.derive_kept(_KEYS), owned.secrets
         digests = (digest_of_secrets(given, owned.id, key=key) for key in keys)
@@ -97,23 +105,25 @@ class Owners:
 
         `secrets` are the secret parts that were written with it.
         """
-        of_set, of = self._given.of_set, target.id_of(one)
-        if of_set is None:
+        owner, of = self._given.owner, target.id_of(one)
+        if owner is None:
             return False
         former = self.owner(target, one)
         digest = digest_of(target.forms(one)[0], target.members, key=self._catalog.chain_key)
-        sealed = None if former is None or former.set != of_set else former.secrets or None
+        sealed = None if former is None or former.owner != owner else former.secrets or None
         if secrets:
             sealed = digest_of_secrets(secrets, of, key=self._catalog.chain_key)
-        owned = Ownership(kind=target.name, id=of, set=of_set, digest=digest, secrets=sealed)
+        owned = Ownership(
+            kind=target.name, id=of, set=owner.name, is_operators=owner.is_operators, digest=digest, secrets=sealed
+        )
         if owned == former:
             return False
-        is_adopted = not is_written and (former is None or former.set != of_set)
+        is_adopted = not is_written and (former is None or former.owner != owner)
         if is_adopted:
             detail: dict[str, object] = {"id": of, "from": None if former is None else former.set}
             key = target.key_of(one) or target.name
             async with opened.one(CatalogChange(action=f"{target.name}.adopt", target=key, detail=detail)):
-                pass
+                await target.check_adoption(opened, one)
         await ownership.save(opened.tenant, opened.db, owned)
         return is_adopted
 
@@ -123,7 +133,7 @@ class Owners:
         for (kind, of), owned in self._found.items():
             target = TARGETS.get(kind)
             # guard: prune-own-objects
-            if owned.set != self._given.of_set or (kind, of) in named:
+            if owned.owner != self._given.owner or (kind, of) in named:
                 continue
             if target is None or isinstance(target, SingletonTarget):
                 continue
@@ -137,5 +147,5 @@ class Owners:
             return ""
         owned = self.owner(target, one)
         if owned is not None:
-            return "" if owned.set == self._given.of_set else f"belongs to the set {owned.set}"
+            return "" if owned.owner == self._given.owner else f"belongs to {owned.owner}"
         return "" if target.is_untouched(one, self._catalog.options) else "exists and belongs to no set"

@@ -234,6 +234,10 @@ class SourceTarget:
             raise Conflict("the source was removed at the same time")
         return replace(written, refresh=wanted.refresh)
 
+    async def check_adoption(self, opened: OpenChanges, one: SourceState) -> None:
+        """Permit to take over the source: all callers with the scope may change it."""
+        del opened, one
+
     async def remove(self, opened: OpenChanges, one: SourceState) -> None:
         """Remove a source with its tools, documents and credentials."""
         await write_removal(opened, one)

@@ -144,6 +144,11 @@ class CollectionTarget:
         revised: Any = replace(compose(current), **{key_of(self.kind) or "": key})
         return await self.collection.write_change(opened, current, revised)
 
+    async def check_adoption(self, opened: OpenChanges, one: Any) -> None:
+        """Refuse to take over an object that the caller could not change, such as a file sink of the operator."""
+        if self.collection.check is not None:  # guard: manifest-adoption-checked
+            await self.collection.check(opened, one, one)
+
     async def remove(self, opened: OpenChanges, one: Any) -> None:
         """Remove an object."""
         await self.collection.write_removal(opened, one)
@@ -210,6 +215,10 @@ class SingletonTarget:
         """Return the same function: singletons need no network."""
         del tenant, catalog, current, by
         return compose
+
+    async def check_adoption(self, opened: OpenChanges, one: Any) -> None:
+        """Permit to take over the object: all callers with the scope may change it."""
+        del opened, one
 
     async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
         """Replace the object; an equal one is not written."""

@@ -37,7 +37,7 @@ async def test_a_set_takes_over_nothing_unless_permitted(acme: RunningGateway) -
     wanted = [profile("by-hand"), profile("of-other", description="New."), profile("new"), _policy(dangerous="deny")]
     assert _reasons(await send(acme, wanted, set="platform")) == [
         "profile by-hand exists and belongs to no set",
-        "profile of-other belongs to the set other",
+        "profile of-other belongs to the set other of the operator",
         "policy exists and belongs to no set",
     ]
     before = len(await entries_of(acme))
@@ -51,7 +51,7 @@ async def test_a_set_takes_over_nothing_unless_permitted(acme: RunningGateway) -
     assert [one["detail"].get("drift") for one in entries] == [None, None, "other", None]
     assert actions(await apply(acme, wanted, set="platform")) == dict.fromkeys(actions(done), "none")
     assert _reasons(await send(acme, [profile("of-other")], set="other")) == [
-        "profile of-other belongs to the set platform"
+        "profile of-other belongs to the set platform of the operator"
     ]
 
 

@@ -15,6 +15,7 @@ from gateway.catalog.manifests.manifest import ManifestSet, Wanted
 from gateway.catalog.manifests.owners import Owners
 from gateway.catalog.manifests.targets import TARGETS
 from gateway.catalog.transaction import Author
+from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.kinds.selections import PROFILE
@@ -22,6 +23,7 @@ from tests.integration.catalog.conftest import Changes
 from tests.support.loop_work import loop_work
 
 BY = Author(caller=Operator(), correlation_id="test")
+PLATFORM = OwningSet("platform", is_operators=True)
 MAX_CALLS = 20_000
 """Python functions that the event loop may enter between two of its iterations: about 5 ms."""
 
@@ -51,8 +53,8 @@ async def test_a_result_is_bounded(changes: Changes) -> None:
     many = tuple(Rule(names=(f"a{number}",)) for number in range(45))
     tenant, catalog = changes.tenant.id, changes.catalog
     wanted = [_wanted(f"p{place}", description=str(place), exclude=large, include=many) for place in range(60)]
-    await apply_manifests(tenant, catalog, ManifestSet(wanted=wanted, of_set="platform"), by=BY)
-    pruning = ManifestSet(wanted=wanted[:1], of_set="platform", prunes=True, max_deletions=100, is_dry_run=True)
+    await apply_manifests(tenant, catalog, ManifestSet(wanted=wanted, owner=PLATFORM), by=BY)
+    pruning = ManifestSet(wanted=wanted[:1], owner=PLATFORM, prunes=True, max_deletions=100, is_dry_run=True)
     emptying = ManifestSet(wanted=[_wanted(f"p{place}") for place in range(60)], is_dry_run=True)
     for given, number in ((pruning, 59), (emptying, 60)):
         done = await apply_manifests(tenant, catalog, given, by=BY)
@@ -80,7 +82,7 @@ async def test_a_commit_is_not_refused(changes: Changes) -> None:
         after.append(anyio.current_effective_deadline())
 
     catalog = replace(changes.catalog, count_drift=count_drift)
-    await apply_manifests(changes.tenant.id, catalog, ManifestSet(wanted=[_wanted("a")], of_set="platform"), by=BY)
+    await apply_manifests(changes.tenant.id, catalog, ManifestSet(wanted=[_wanted("a")], owner=PLATFORM), by=BY)
     given = ManifestSet(wanted=[Wanted(target=TARGETS["profile"], key="a", compose=compose)])
     await apply_manifests(changes.tenant.id, catalog, given, by=BY)
     assert (max(before) < math.inf, after) == (True, [math.inf])
@@ -93,7 +95,7 @@ async def test_secrets_are_compared_in_steps(changes: Changes) -> None:
         Draft(place=place, wanted=one, before=None, composed=one.compose(None), refers=frozenset())
         for place, one in enumerate(wanted)
     ]
-    owners = Owners(changes.catalog, ManifestSet(wanted=wanted, of_set="platform"), ())
+    owners = Owners(changes.catalog, ManifestSet(wanted=wanted, owner=PLATFORM), ())
     async with loop_work() as work:
         assert await owners.keep_secrets(drafts) == drafts
     assert work.iterations >= len(drafts)

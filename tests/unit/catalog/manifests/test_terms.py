@@ -12,12 +12,14 @@ from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN, within
 from gateway.catalog.manifests.manifest import ManifestSet
 from gateway.catalog.manifests.pruning import refuse_removals
 from gateway.catalog.manifests.targets import CollectionTarget
+from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.errors import Conflict, LimitExceeded
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import settable
 from gateway.kinds.selections import PROFILE
 
+PLATFORM = OwningSet("platform", is_operators=True)
 MEMBERS = settable(Profile)
 
 
@@ -30,7 +32,7 @@ def test_protected_objects_need_a_permission() -> None:
     kind: Kind[Any] = replace(PROFILE, is_protected=True)
     protected = CollectionTarget(collection=replace(PROFILES, kind=kind), rank=0)
     plain = CollectionTarget(collection=PROFILES, rank=0)
-    given = ManifestSet(wanted=(), of_set="platform", prunes=True)
+    given = ManifestSet(wanted=(), owner=PLATFORM, prunes=True)
     unnamed = [(plain, _profile()), (protected, _profile())]
     with pytest.raises(Conflict) as refused:
         refuse_removals(given, unnamed)

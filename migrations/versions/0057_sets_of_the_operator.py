@@ -1,0 +1,15 @@
+"""The operator's sets of manifests, apart from those of a tenant's admins.
+
+Only adds: code of earlier revisions works on this schema. What it stores belongs to sets of admins.
+"""
+
+from alembic import op
+
+revision = "0057"
+down_revision = "0056"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.get_bind().exec_driver_sql("alter table owned_objects add column is_operators boolean not null default false")
