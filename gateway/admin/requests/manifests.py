@@ -12,7 +12,7 @@ from gateway.catalog.manifests.limits import (
 )
 from gateway.domain.members.formats import NAME, PRINTABLE
 from gateway.domain.members.values import MAX_URL_LENGTH
-from gateway.kinds.manifests import MANIFEST_KINDS
+from gateway.kinds.manifests import MANIFEST_KINDS, PROTECTED_KINDS
 from gateway.web.models import GIVEN, Absent, BodyModel
 
 _KindName = Annotated[str, Field(max_length=64, description="The kind.", json_schema_extra={"enum": [*MANIFEST_KINDS]})]
@@ -68,9 +68,7 @@ class ManifestSetSent(BodyModel):
     prune: Annotated[
         bool, Field(description="True removes the objects that the set owns and `objects` does not have.")
     ] = False
-    prune_protected: Annotated[bool, Field(description="True also removes tenants, keys, issuers and credentials.")] = (
-        False
-    )
+    prune_protected: Annotated[bool, Field(description=f"True also removes {PROTECTED_KINDS}.")] = False
     max_deletions: Annotated[
         int, Field(ge=0, le=MAX_OBJECTS, description="The number of objects that pruning may remove.")
     ] = DEFAULT_MAX_DELETIONS

@@ -1,9 +1,10 @@
 """Wanted objects of one tenant, the terms of their application, and its result."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 
 from gateway.catalog.manifests.differences import ValueChange
 from gateway.catalog.manifests.limits import DEFAULT_MAX_DELETIONS, MAX_FAULTS
@@ -133,6 +134,8 @@ def check_terms(given: ManifestSet) -> None:
     if given.owner is None:
         reason = "needs `set`: only a set owns objects"
         faults += [Fault(pointer=f"/{name}", reason=reason) for name in _terms_of_sets(given)]
+    if given.prunes_protected and not given.prunes:
+        faults.append(Fault(pointer="/prune_protected", reason="needs `prune`"))
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:MAX_FAULTS])
     if given.prunes and not given.wanted:  # guard: prune-not-empty
@@ -142,12 +145,17 @@ def check_terms(given: ManifestSet) -> None:
 
 def locate(error: GatewayError, place: int, wanted: Wanted) -> GatewayError:
     """Return the error of one object with its place in the body."""
-    pointer = f"/objects/{place}"
-    error.message = f"{wanted.words}: {error.message}"
+    return locate_at(error, f"/objects/{place}", wanted.words, below=partial(below_object, wanted.target.kind))
+
+
+def locate_at(error: GatewayError, pointer: str, words: str, *, below: Callable[[str], str]) -> GatewayError:
+    """Return the error of a part of the body with the words and the place of the part.
+
+    `below` returns the place of a fault within the part.
+    """
+    error.message = f"{words}: {error.message}"
     error.args = (error.message,)
-    faults = [
-        replace(fault, pointer=f"{pointer}{below_object(wanted.target.kind, fault.pointer)}") for fault in error.faults
-    ]
+    faults = [replace(fault, pointer=f"{pointer}{below(fault.pointer)}") for fault in error.faults]
     error.faults = tuple(faults) or (Fault(pointer=pointer, reason=error.message),)
     return error
 

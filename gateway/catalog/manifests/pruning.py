@@ -6,7 +6,7 @@ from typing import Any
 from gateway.catalog.manifests.differences import ChangeBudget
 from gateway.catalog.manifests.drafts import Draft
 from gateway.catalog.manifests.limits import MAX_FAULTS
-from gateway.catalog.manifests.manifest import AppliedObject, ManifestAction, ManifestSet, words_of
+from gateway.catalog.manifests.manifest import AppliedObject, ManifestAction, ManifestSet, locate_at, words_of
 from gateway.catalog.manifests.order import Node, sort_by_references
 from gateway.catalog.manifests.owners import Owners
 from gateway.catalog.manifests.targets import NamedTarget
@@ -35,8 +35,8 @@ async def prune(
         try:
             await target.remove(opened, one)
         except GatewayError as error:
-            error.message = f"{words_of((target.name, target.key_of(one)))}: {error.message}"
-            raise
+            words = words_of((target.name, target.key_of(one)))
+            raise locate_at(error, "/prune", words, below=lambda _: "") from error.__cause__
         removed.append(
             AppliedObject(
                 kind=target.name,

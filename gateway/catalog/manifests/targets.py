@@ -8,7 +8,6 @@ from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.index import COLLECTIONS
 from gateway.catalog.kinds.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
-from gateway.catalog.kinds.special_functions import tag_of_kind
 from gateway.catalog.manifests.source_target import SourceTarget
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
 from gateway.domain.identifiers import TenantId
@@ -109,14 +108,14 @@ class CollectionTarget:
         return (one,)
 
     def is_untouched(self, one: Any, options: CatalogOptions) -> bool:
-        """False: a request has created each object."""
+        """False, because an object of a collection exists only after its creation."""
         del one, options
         return False
 
     async def tag(self, tenant: TenantId, db: Db, one: Any) -> str:
         """The entity tag of an object."""
         del tenant, db
-        return tag_of_kind(one)
+        return self.collection.tag(one)
 
     def refers(self, one: Any) -> frozenset[Address]:
         """The objects that one names."""
@@ -197,7 +196,7 @@ class SingletonTarget:
         return (one,)
 
     def is_untouched(self, one: Any, options: CatalogOptions) -> bool:
-        """True if the object has the values of a new tenant, so that nothing is taken over."""
+        """True if the object has the values of a new tenant; a set may own it without the permission to adopt."""
         initial: Any = self.single.initial(self.kind.of, options)
         return all(getattr(one, each.name) == getattr(initial, each.name) for each in self.members)
 

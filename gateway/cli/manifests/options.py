@@ -10,6 +10,7 @@ import click
 
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.manifests.tenant_request import Permissions
+from gateway.kinds.manifests import PROTECTED_KINDS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PERMISSION_NAMES = tuple(field.name for field in fields(Permissions))
@@ -35,7 +36,7 @@ _PERMISSIONS = (
     ),
     click.option("--adopt", is_flag=True, help="Take over objects that no set, or another one, owns."),
     click.option("--prune", is_flag=True, help="Delete the objects that the set owns and no manifest names."),
-    click.option("--prune-protected", is_flag=True, help="Also prune keys, issuers, clients and credentials."),
+    click.option("--prune-protected", is_flag=True, help=f"Also prune {PROTECTED_KINDS}."),
     click.option(
         "--max-deletions",
         type=click.IntRange(0),

@@ -134,6 +134,21 @@ async def test_a_new_name_keeps_id_and_secret(acme: RunningGateway) -> None:
         assert (await send(acme, [new], set="platform", moved=wrong)).status_code == 400
 
 
+async def test_a_refused_removal_has_a_place(acme: RunningGateway) -> None:
+    """Ours: an object in use is not pruned; the refusal names it and the term that would remove it (CFG-3)."""
+    members = {"kind": "shared", "place": "bearer", "value": "a-value", "origins": ["https://api.example"]}
+    credential = {"kind": "credential", "name": "vendor", "members": members}
+    await apply(acme, [credential, profile("a")], set="platform")
+    watch = {"uri": "note://1", "url": "https://api.example/notes/1", "credential": "vendor"}
+    assert (await acme.admin.post(f"{ROOT}/watches", json=watch)).status_code == 201
+    refused = await send(acme, [profile("a")], set="platform", prune=True, prune_protected=True)
+    assert _reasons(refused) == ["used by watch note://1"]
+    assert refused.json()["errors"][0]["pointer"] == "/prune"
+    assert refused.json()["detail"].startswith("credential vendor: ")
+    refused = await send(acme, [profile("a")], set="platform", prune_protected=True)
+    assert _reasons(refused, 400) == ["needs `prune`"]
+
+
 async def test_drift_is_shown_and_reported(acme: RunningGateway) -> None:
     """Ours: a change by hand of an owned object is in its entry, a metric, an event and the next result (CFG-3)."""
     endpoint = {"name": "alerts", "url": "https://hooks.example/x", "kinds": ["configuration.drifted"]}

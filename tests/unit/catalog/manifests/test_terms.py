@@ -1,6 +1,7 @@
 """Terms of an application: what pruning may remove, how long it takes, and the values that a result shows."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +13,17 @@ from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN, within
 from gateway.catalog.manifests.manifest import ManifestSet
 from gateway.catalog.manifests.pruning import refuse_removals
 from gateway.catalog.manifests.targets import CollectionTarget
+from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.errors import Conflict, LimitExceeded
 from gateway.kinds.kind import Kind
+from gateway.kinds.manifests import PROTECTED_KINDS
 from gateway.kinds.members import settable
 from gateway.kinds.selections import PROFILE
 
 PLATFORM = OwningSet("platform", is_operators=True)
+ROOT = Path(__file__).parents[4]
 MEMBERS = settable(Profile)
 
 
@@ -28,7 +32,8 @@ def _profile(**members: Any) -> Profile:
 
 
 def test_protected_objects_need_a_permission() -> None:
-    """Ours: pruning removes no tenant, key, issuer or credential without `prune_protected` (CFG-3)."""
+    """Ours: pruning removes no credential and no client without `prune_protected` (CFG-3)."""
+    assert f"| {PROTECTED_KINDS} | `prune_protected` |" in (ROOT / "docs/configuration-as-code.md").read_text()
     kind: Kind[Any] = replace(PROFILE, is_protected=True)
     protected = CollectionTarget(collection=replace(PROFILES, kind=kind), rank=0)
     plain = CollectionTarget(collection=PROFILES, rank=0)
@@ -41,6 +46,17 @@ def test_protected_objects_need_a_permission() -> None:
     refuse_removals(replace(given, prunes_protected=True), unnamed)
     with pytest.raises(Conflict):
         refuse_removals(replace(given, prunes_protected=True, max_deletions=1), unnamed)
+
+
+async def test_the_tag_of_an_object_is_that_of_its_collection() -> None:
+    """Ours: a plan has the entity tag that single requests have (CFG-2)."""
+    db: Any = None
+
+    def tag(one: Profile) -> str:
+        return f"own.{one.name}"
+
+    target = CollectionTarget(collection=replace(PROFILES, tag=tag), rank=0)
+    assert await target.tag(TenantId("ten_1"), db, _profile()) == "own.a"
 
 
 async def test_an_application_ends_in_time() -> None:
