@@ -118,6 +118,44 @@ async def test_a_token_for_another_url_is_none_at_the_admin_api(hall: Hall) -> N
     assert (await gateway.http.get("/admin/v1/tenants", headers={"authorization": f"Bearer {good}"})).status_code == 401
 
 
+async def test_a_workload_applies_manifests_of_its_tenant(hall: Hall) -> None:
+    """Ours: a build with a token of an issuer applies what an admin may set, and no more (IDN-4, CFG-3)."""
+    gateway, workload = hall.application.gateway, "repo:acme/platform:ref:refs/heads/main"
+    roles = [{"role": "administer", "who": [f"subject:corp:{workload}"]}]
+    await gateway.admin.patch("/tenants/acme/access", json={"roles": roles})
+    await gateway.create_tenant("globex")
+    token, wanted = hall.token(sub=workload), [{"kind": "profile", "name": "cats"}]
+
+    async def apply(objects: list[dict[str, Any]], token: str = token, **more: Any) -> httpx.Response:
+        slug = more.pop("slug", "acme")
+        return await hall.ask(token, "apply", "POST", slug=slug, json={"objects": objects, "set": "build", **more})
+
+    done = await apply(wanted)
+    assert (done.status_code, done.json()["objects"][0]["action"]) == (200, "create"), done.text
+    entries = (await gateway.admin.get("/tenants/acme/audit", params={"kind": "change"})).json()["items"]
+    created = [one for one in entries if one["action"] == "profile.create"]
+    assert [(one["principal"], one["detail"]["set"]) for one in created] == [(f"user:corp:{workload}", "build")]
+    for other in (workload.replace("main", "topic"), "repo:eve/platform:ref:refs/heads/main"):
+        assert (await apply(wanted, hall.token(sub=other))).status_code == 403
+    for audience in (f"{gateway.url}/t/acme/mcp", hall.url("globex")):
+        assert (await apply(wanted, hall.token(sub=workload, audience=audience))).status_code == 401
+    assert (await apply(wanted, slug="globex")).status_code == 401
+    wider = [*roles, {"role": "audit", "who": [f"subject:corp:{workload}"]}]
+    for kind, name, members in (
+        ("egress", None, {"allow": ["10.0.0.1:80"]}),
+        ("ceilings", None, {"burst": 9}),
+        ("audit-sink", "disk", {"kind": "file", "target": "acme"}),
+        ("access", None, {"roles": wider}),
+    ):
+        named = {} if name is None else {"name": name}
+        one = {"kind": kind, **named, "members": members}
+        terms: list[dict[str, Any]] = [{}, {"dry_run": True}, {"adopt": True}]
+        for more in terms:
+            refused = await apply([{"kind": "profile", "name": "dogs"}, one], **more)
+            assert refused.status_code == (409 if kind == "access" and "adopt" not in more else 403), refused.text
+    assert (await gateway.admin.get("/tenants/acme/profiles/dogs")).status_code == 404
+
+
 async def test_a_client_of_the_admin_api_finds_the_issuer(hall: Hall) -> None:
     """RFC 9728: the challenge leads to the metadata of the tenant's admin API, if there is any. It never names
     the gateway as an authorization server, because the gateway issues no token for the admin API (TEN-2, IDN-4).
