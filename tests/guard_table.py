@@ -276,6 +276,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "issuer-change-announced": (SKIP, "test_a_change_of_an_issuer_reaches_cached_tokens_of_all_replicas"),
     },
     "tests/attacks/authorization/test_administrators.py": {
+        "role-kinds-known": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
+        "role-kinds-elsewhere": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
+        "role-kinds-applied": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
+        "role-kinds-pruned": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
         "admin-token-approves-nothing": (
             swap(" - {Role.APPROVE}", ""),
             "test_people_have_the_scopes_of_their_roles_and_no_others",

@@ -5,7 +5,7 @@ A `GatewayError` becomes a problem document.
 
 import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import Message
 from functools import partial
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from gateway.domain.audit import OPERATOR_RULE, RuleKind
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.keys import Scope as KeyScope
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import DecidingRule, Forbidden, GatewayError, NotFound
 from gateway.identity.authenticator import Authenticator
@@ -92,7 +93,7 @@ class PathDispatcher:
         route = self._methods.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             return _refuse_method(request, self._allow)
-        caller = await authenticate(request.scope, self._credentials)
+        caller = _limited(await authenticate(request.scope, self._credentials), route)
         address, declared = address_of(request.scope), declared_length(request.scope)
         admit = partial(self._limits.admit, caller, address, bytes_per_token=route.bytes_per_token)
         admit(size=declared or 0)
@@ -204,6 +205,14 @@ class NotFoundRoute:
             if not others or (len(others) == 1 and is_near(*others[0], 2)):
                 return "/".join(template)
         return ""
+
+
+def _limited(caller: Caller, route: Route) -> Caller:
+    """Return the caller; one whose role is limited to manifests of some kinds is no admin for other requests."""
+    # guard: role-kinds-elsewhere
+    if isinstance(caller, Principal) and caller.kinds is not None and not route.applies_kinds:
+        return replace(caller, scopes=caller.scopes - {KeyScope.ADMIN})
+    return caller
 
 
 def _check_route_scope(caller: Principal, route: Route) -> None:

@@ -129,6 +129,8 @@ class Endpoint(Generic[B, Q]):
     """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
     media_type: str = "application/json"
     """The media type of a response with content."""
+    applies_kinds: bool = False
+    """True if the handler compares the objects with the kinds to which a role limits the caller."""
     has_tag: bool = False
     """True if the response has an ETag, and changes accept `If-Match`."""
     reads_trail: bool = False

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from gateway.catalog.identity.access_rules import find_roles
+from gateway.catalog.identity.access_rules import find_rights
 from gateway.catalog.identity.people import store_person
 from gateway.domain.identifiers import KeyId, TenantId, is_grant_id
-from gateway.domain.tenancy.access import Role
+from gateway.domain.tenancy.access import Rights
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.domain.tenancy.principals import Principal
@@ -59,6 +59,6 @@ class KeyLookup:
         """
         return await store_person(self._store, person)
 
-    async def find_roles(self, principal: Principal) -> frozenset[Role]:
-        """Return the roles of a person under the stored access rules."""
-        return await find_roles(principal.tenant, self._store, principal)
+    async def find_rights(self, principal: Principal) -> Rights:
+        """Return the rights of a person under the stored access rules."""
+        return await find_rights(principal.tenant, self._store, principal)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import ProofRefused, ScopeMissing
-from gateway.domain.tenancy.access import Role
+from gateway.domain.tenancy.access import Rights, Role
 from gateway.domain.tenancy.issuers import IdentityClaims, Issuer, TenantIssuers, new_person
 from gateway.domain.tenancy.keys import Key, Scope
 from gateway.domain.tenancy.principals import InboundToken, Principal
@@ -144,8 +144,8 @@ class PersonStore(Protocol):
         """
         ...
 
-    async def find_roles(self, principal: Principal) -> frozenset[Role]:
-        """Return the roles of a person now; raises `DatabaseUnavailable` if they cannot be read."""
+    async def find_rights(self, principal: Principal) -> Rights:
+        """Return the rights of a person now; raises `DatabaseUnavailable` if they cannot be read."""
         ...
 
 
@@ -285,18 +285,20 @@ class People:
         signed_in = self._admit(resource, person, described, InboundToken(token.issuer.id, text))
         principal = replace(signed_in.principal, thumbprint=token.thumbprint)
         if resource.is_admin:
-            principal = replace(principal, profile=None, scopes=await self._scopes_of(principal, token))
+            principal = await self._with_rights(principal, token)
         return SignedIn(principal, person, token.fresh_s)
 
-    async def _scopes_of(self, principal: Principal, token: VerifiedToken) -> frozenset[Scope]:
-        """Return the scopes of a person at the admin API: those of the roles, and `mcp` for a caller of all primitives.
+    async def _with_rights(self, principal: Principal, token: VerifiedToken) -> Principal:
+        """Return a person at the admin API with the scopes of the roles, and `mcp` for a caller of all primitives.
 
         The person decides about calls in a browser only, where the provider is asked about the person.
         """
-        roles = await self._store.find_roles(principal) - {Role.APPROVE}  # guard: admin-token-approves-nothing
-        if not roles or not token.issuer.admits(token.person, DEFAULT_PROFILE):
-            return frozenset(role.scope for role in roles)
-        return frozenset({Scope.MCP, *(role.scope for role in roles)})
+        rights = await self._store.find_rights(principal)
+        roles = rights.roles - {Role.APPROVE}  # guard: admin-token-approves-nothing
+        scopes = {role.scope for role in roles}
+        if roles and token.issuer.admits(token.person, DEFAULT_PROFILE):
+            scopes.add(Scope.MCP)
+        return replace(principal, profile=None, scopes=frozenset(scopes), kinds=rights.kinds)
 
     async def is_active(self, principal: Principal) -> bool:
         """True if the principal's token needs no introspection, or the issuer still reports it as active."""

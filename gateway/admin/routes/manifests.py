@@ -19,14 +19,14 @@ from gateway.catalog.manifests.manifest import ExpectedTag, ManifestSet, Move, W
 from gateway.catalog.manifests.source_target import SourceTarget
 from gateway.catalog.manifests.targets import TARGETS, Compose, SingletonTarget, Target
 from gateway.catalog.transaction import CatalogOptions
-from gateway.domain.audit import OPERATOR_RULE
+from gateway.domain.audit import OPERATOR_RULE, RuleKind
 from gateway.domain.json_access import point
 from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.principals import Caller, Operator
-from gateway.errors import Fault, Forbidden, InvalidBody
+from gateway.errors import DecidingRule, Fault, Forbidden, InvalidBody
 from gateway.identity.permissions import require
 from gateway.kinds.kind import Kind
-from gateway.kinds.manifests import MANIFEST_KINDS, below_object, key_of
+from gateway.kinds.manifests import MANIFEST_KINDS, below_object, key_of, kind_in_manifests
 from gateway.kinds.members import settable
 from gateway.kinds.singleton import Singleton
 from gateway.web.kinds.annotations import merged
@@ -149,7 +149,7 @@ def _admit(caller: Caller, kind: Kind[Any] | Singleton[Any]) -> None:
     """Refuse a caller that could not set an object of this kind by a request for it alone.
 
     Raises:
-        Forbidden: the key has none of the scopes, or only the operator may do it.
+        Forbidden: the key has none of the scopes, a role is limited to other kinds, or only the operator may do it.
     """
     scopes = kind.writers
     if isinstance(caller, Operator):
@@ -157,6 +157,9 @@ def _admit(caller: Caller, kind: Kind[Any] | Singleton[Any]) -> None:
     if not scopes:  # guard: manifest-operator-kinds
         raise Forbidden(f"only the operator may set {kind.words}", rule=OPERATOR_RULE)
     require(caller, caller.tenant, min(scopes & caller.scopes or scopes))
+    if not caller.may_apply(kind_in_manifests(kind.name)):  # guard: role-kinds-applied
+        rule = DecidingRule(RuleKind.SCOPE, kind.name)
+        raise Forbidden(f"the role of this person is limited to manifests of other kinds than {kind.words}", rule=rule)
 
 
 ENDPOINTS = (
@@ -170,6 +173,7 @@ ENDPOINTS = (
         called="apply_manifests",
         problems={404, 409, 412, 422, 429},
         limit=MAX_BODY_BYTES,
+        applies_kinds=True,
         bytes_per_token=BYTES_PER_TOKEN,  # guard: manifest-cost-of-objects
         work=WorkKind.OUTBOUND,
     ),

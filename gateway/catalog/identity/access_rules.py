@@ -1,5 +1,7 @@
 """Special functions of the access rules of a tenant and the roles of its people."""
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 
 from gateway.catalog.identity.admin_bounds import check_role_grant
@@ -11,36 +13,45 @@ from gateway.domain.tenancy.access import (
     KEY,
     SCOPE,
     AccessRules,
+    Rights,
     Role,
+    RoleRule,
     find_restricting_scopes,
-    roles_of,
+    rights_of,
 )
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, InvalidBody
+from gateway.kinds.manifests import MANIFEST_KINDS, kind_in_manifests
+from gateway.kinds.singletons import ACCESS as ACCESS_KIND
 from gateway.store.engine import Db, Store
 from gateway.store.identity import issuers, keys
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.singletons import ACCESS
 from gateway.store.sources import sources
 
+LIMITING_KINDS = frozenset(
+    kind_in_manifests(kind.name) for kind in MANIFEST_KINDS.values() if kind.writers and kind.name != ACCESS_KIND.name
+)
+"""The kinds to which a role can be limited: those of admins, without the access rules, which give roles."""
 _MAX_RULES_BYTES = 128 * 1024
 _MAX_PATTERNS = 1000
 """Limit on the patterns of names of all rules: each is compared with each primitive whenever a snapshot is loaded."""
 
 
-async def find_roles(tenant: TenantId, store: Store, principal: Principal) -> frozenset[Role]:
-    """The roles of a caller under the currently stored rules."""
+async def find_rights(tenant: TenantId, store: Store, principal: Principal) -> Rights:
+    """The rights of a caller under the currently stored rules."""
     async with store.transaction(tenant) as db:
-        return roles_of(await ACCESS.get(tenant, db), principal)
+        return rights_of(await ACCESS.get(tenant, db), principal)
 
 
 def check_scopes(access: AccessRules) -> AccessRules:
-    """Return the rules if no scope in them takes primitives away.
+    """Return the rules if no scope in them takes primitives away, and roles are limited to known kinds.
 
     Raises:
-        InvalidBody: one does; a client would escape it by fewer scopes. The faults name the rules.
+        InvalidBody: a scope does, and a client would escape it by fewer scopes; or a role has another limit. The
+            faults name the rules and roles.
     """
-    faults: list[Fault] = []
+    faults: list[Fault] = [*_faults_of_kinds(access.roles)]
     for number, rule in enumerate(access.rules):
         restricting = find_restricting_scopes(rule.effect, rule.who, rule.unless)
         if restricting:  # guard: access-scope-permits
@@ -52,6 +63,18 @@ def check_scopes(access: AccessRules) -> AccessRules:
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
     return access
+
+
+def _faults_of_kinds(roles: Sequence[RoleRule]) -> Iterator[Fault]:
+    for number, role in enumerate(roles):
+        unknown = sorted({*role.kinds} - LIMITING_KINDS)
+        if role.kinds and (role.role is not Role.ADMINISTER or unknown):  # guard: role-kinds-known
+            reason = (
+                f"{unknown[0]} is none of {', '.join(sorted(LIMITING_KINDS))}"
+                if unknown
+                else "limits `administer` only"
+            )
+            yield Fault(pointer=f"/roles/{number}/kinds", reason=reason)
 
 
 async def check_access(opened: OpenChanges, current: AccessRules, wanted: AccessRules) -> None:

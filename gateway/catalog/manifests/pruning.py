@@ -11,7 +11,10 @@ from gateway.catalog.manifests.order import Node, sort_by_references
 from gateway.catalog.manifests.owners import Owners
 from gateway.catalog.manifests.targets import NamedTarget
 from gateway.catalog.transaction import OpenChanges
-from gateway.errors import Conflict, Fault, GatewayError
+from gateway.domain.audit import RuleKind
+from gateway.domain.tenancy.principals import Caller, Principal
+from gateway.errors import Conflict, DecidingRule, Fault, Forbidden, GatewayError
+from gateway.kinds.manifests import kind_in_manifests
 
 
 async def prune(
@@ -24,7 +27,7 @@ async def prune(
     """
     named = {(one.wanted.target.name, one.wanted.target.id_of(one.before)) for one in drafts if one.before is not None}
     unnamed = await owners.unnamed(opened, named)
-    refuse_removals(given, unnamed)
+    refuse_removals(given, unnamed, opened.by.caller)
     nodes = [
         Node(address=(target.name, target.key_of(one)), rank=target.rank, refers=target.refers(one), exists=True)
         for target, one in unnamed
@@ -51,17 +54,26 @@ async def prune(
     return removed
 
 
-def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[NamedTarget, Any]]) -> None:
+def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[NamedTarget, Any]], caller: Caller) -> None:
     """Refuse to remove more objects than permitted, or a protected one without the permission.
 
     Raises:
         Conflict: the faults name the objects.
+        Forbidden: the role of the caller is limited to other kinds; the faults name the objects.
     """
     named = [words_of((target.name, target.key_of(one))) for target, one in unnamed]
     faults = [Fault(pointer="/prune", reason=f"would remove the {each}") for each in named]
     if len(unnamed) > given.max_deletions:  # guard: prune-bounded
         message = f"pruning would remove {len(unnamed)} objects (`max_deletions` {given.max_deletions})"
         raise Conflict(message, faults=faults[:MAX_FAULTS])
+    barred = [
+        fault
+        for fault, (target, _) in zip(faults, unnamed, strict=True)
+        if isinstance(caller, Principal) and not caller.may_apply(kind_in_manifests(target.name))
+    ]
+    if barred:  # guard: role-kinds-pruned
+        message = f"{barred[0].reason}; the role of this person is limited to manifests of other kinds"
+        raise Forbidden(message, faults=barred[:MAX_FAULTS], rule=DecidingRule(RuleKind.SCOPE))
     protected = [fault for fault, (target, _) in zip(faults, unnamed, strict=True) if target.is_protected]
     if protected and not given.prunes_protected:  # guard: prune-protected
         raise Conflict(f"{protected[0].reason}; `prune_protected` permits it", faults=protected[:MAX_FAULTS])

@@ -27,6 +27,7 @@ MAX_WHO = 100
 _ANYTHING = Rule()
 _Callers = tuple[Annotated[str, Length(most=300), Form(CALLER), Check(check_printable)], ...]
 _People = tuple[Annotated[str, Length(most=300), Form(PERSON), Check(check_printable)], ...]
+_Kinds = tuple[Annotated[str, Length(most=64), Check(check_printable)], ...]
 _Reason = Annotated[str, Length(most=200), Check(check_printable)]
 
 
@@ -113,6 +114,14 @@ class RoleRule:
     ]
     unless: Annotated[_People, Length(most=MAX_WHO), About("The people without the role.")] = ()
     reason: Annotated[_Reason, About("The reason, for administrators.")] = ""
+    kinds: Annotated[
+        _Kinds,
+        Length(most=30),
+        About(
+            "Limits the role `administer` to manifests of these kinds, such as `profile`: their objects can be set and"
+            " removed by an application, and nothing else of the admin API can be used. By default, no limit."
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,13 +198,21 @@ def may_concern(rule: RoleRule, issuer: str) -> bool:
     return (PEOPLE,) in parts or not parts.isdisjoint((kind[:-1], issuer) for kind in (SUBJECT, GROUP, ISSUER))
 
 
-def roles_of(access: AccessRules, principal: Principal) -> frozenset[Role]:
-    """Return the roles of a person; a key has none, because it has scopes.
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The roles of a person, and the kinds to whose manifests the role `administer` is limited; None for no limit."""
+
+    roles: frozenset[Role] = frozenset()
+    kinds: frozenset[str] | None = None
+
+
+def rights_of(access: AccessRules, principal: Principal) -> Rights:
+    """Return the rights of a person; a key has none, because it has scopes.
 
     While the person's groups are not known, a group gives no role, and an exception for a group takes it away.
     """
     if not principal.is_person:  # guard: role-of-people
-        return frozenset()
+        return Rights()
     own, knows_groups = set(entries_of(principal)), principal.packed_groups is not None
 
     def is_excepted(rule: RoleRule) -> bool:
@@ -203,4 +220,7 @@ def roles_of(access: AccessRules, principal: Principal) -> frozenset[Role]:
             not knows_groups and any(entry.startswith(GROUP) for entry in rule.unless)  # guard: role-unknown-groups
         )
 
-    return frozenset(rule.role for rule in access.roles if not own.isdisjoint(rule.who) and not is_excepted(rule))
+    own_rules = [rule for rule in access.roles if not own.isdisjoint(rule.who) and not is_excepted(rule)]
+    limits = [rule.kinds for rule in own_rules if rule.role is Role.ADMINISTER]
+    kinds = frozenset(kind for limit in limits for kind in limit) if limits and all(limits) else None
+    return Rights(frozenset(rule.role for rule in own_rules), kinds)

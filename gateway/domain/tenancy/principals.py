@@ -29,6 +29,8 @@ class Principal:
     subject: str
     scopes: frozenset[Scope]
     profile: str | None = None
+    kinds: frozenset[str] | None = None
+    """The kinds to whose manifests the role of a person limits the admin API; None for no limit."""
     version: int = 0
     """The number of the key's secret, or the version of the person; sessions that were opened under another
     number end.
@@ -66,6 +68,10 @@ class Principal:
     def token_scopes(self) -> Sequence[str]:
         """The OAuth scopes of the token, each as `ISSUER:SCOPE`; none if they are not known."""
         return [] if self.packed_scopes is None else msgspec.json.decode(self.packed_scopes, type=list[str])
+
+    def may_apply(self, kind: str) -> bool:
+        """True if no role limits the principal to manifests of other kinds."""
+        return self.kinds is None or kind in self.kinds
 
     def without_token(self) -> "Principal":
         """Return the principal for handlers in Python, without the access token, so that they cannot send it."""

@@ -32,6 +32,13 @@ def read_roles(stored: Sequence[Mapping[str, Any]]) -> tuple[RoleRule, ...]:
     return tuple(_read_role(each) for each in stored)
 
 
+def write_roles(roles: Sequence[RoleRule]) -> Sequence[Mapping[str, Any]]:
+    """The roles as stored. One without a limit has no member for it, which earlier releases would read as no role."""
+    return [
+        {name: value for name, value in msgspec.to_builtins(role).items() if name != "kinds" or value} for role in roles
+    ]
+
+
 def _read_rule(stored: Mapping[str, Any]) -> AccessRule:
     """Return a rule; one that this release cannot read keeps its place, so that the numbers of rules stay the same."""
     rule, what = _read(stored, AccessRule), _read(stored.get("what", {}), Rule)

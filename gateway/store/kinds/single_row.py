@@ -33,11 +33,13 @@ class SingleRow(Generic[S]):
         *,
         columns: Mapping[str, str] | None = None,
         reads: Mapping[str, Callable[[Any], Any]] | None = None,
+        writes: Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> None:
         self.of = of
         self.table = table
         self._columns = columns or {}
         self._reads = reads or {}
+        self._writes = writes or {}
 
     @cached_property
     def _members(self) -> Sequence[Member]:
@@ -72,7 +74,7 @@ class SingleRow(Generic[S]):
     def _values(self, one: S) -> dict[str, Any]:
         values: dict[str, Any] = {_UPDATED: func.now()} if _UPDATED in self.table.c else {}
         for member in self._members:
-            value = msgspec.to_builtins(getattr(one, member.name))
+            value = self._writes.get(member.name, msgspec.to_builtins)(getattr(one, member.name))
             column = self._columns.get(member.name, member.name)
             values |= {column: value} if column in self.table.c else value
         return values

@@ -2,7 +2,7 @@
 
 from gateway.kinds import singletons as kinds
 from gateway.store.audit.tables import audit_retention
-from gateway.store.identity.access_rules import read_default, read_roles, read_rules
+from gateway.store.identity.access_rules import read_default, read_roles, read_rules, write_roles
 from gateway.store.identity.tables import access_rules
 from gateway.store.kinds.single_row import SingleRow
 from gateway.store.tables import ceilings, egress, policies
@@ -12,6 +12,7 @@ ACCESS = SingleRow(
     access_rules,
     columns={"default": "default_effect"},
     reads={"default": read_default, "rules": read_rules, "roles": read_roles},
+    writes={"roles": write_roles},
 )
 CEILINGS = SingleRow(kinds.CEILINGS.of, ceilings)
 EGRESS = SingleRow(kinds.EGRESS.of, egress)

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.catalog.identity.access_rules import find_roles
+from gateway.catalog.identity.access_rules import find_rights
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.refusals import SignInRefused
 from gateway.domain.tenancy.access import Role
@@ -91,7 +91,8 @@ class PersonApprovalPages:
         principal = replace(principal_of(session), packed_groups=session.issuer.packed_groups(claims))
         if not session.issuer.admits(claims):  # guard: approver-admitted
             raise Forbidden("no rule of the issuer admits you any more; ask the administrator of the tenant")
-        if Role.APPROVE not in await find_roles(session.tenant, self._catalog.store, principal):  # guard: approver-role
+        rights = await find_rights(session.tenant, self._catalog.store, principal)
+        if Role.APPROVE not in rights.roles:  # guard: approver-role
             raise Forbidden("you have no role to decide about calls of this tenant; ask its administrator")
         sessions, path = self._pages.sessions, f"/t/{session.slug}"
         place = ApprovalPlace(

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from gateway.catalog.identity.access_rules import find_roles
+from gateway.catalog.identity.access_rules import find_rights
 from gateway.catalog.identity.consents import MAX_CONSENTS, page_consents, revoke_consent
 from gateway.catalog.identity.issuers import page_issuers
 from gateway.catalog.kinds.profiles import PROFILES
@@ -83,7 +83,7 @@ class PeoplePage:
         content = visitor_content(_slug_of(request), _subject_of(session), self._sign_out_form(session))
         if isinstance(session, PersonSession):
             principal = principal_of(session)
-            roles = await find_roles(session.tenant, self._catalog.store, principal)
+            roles = (await find_rights(session.tenant, self._catalog.store, principal)).roles
             content += roles_content(session.slug, roles)
         if chosen is not None:
             if chosen not in {profile.name for profile in profiles}:  # guard: tenant-page-profile

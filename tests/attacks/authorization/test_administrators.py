@@ -156,6 +156,56 @@ async def test_a_workload_applies_manifests_of_its_tenant(hall: Hall) -> None:
     assert (await gateway.admin.get("/tenants/acme/profiles/dogs")).status_code == 404
 
 
+async def test_a_role_is_limited_to_manifests_of_its_kinds(hall: Hall) -> None:
+    """Ours: a limited role applies and prunes objects of its kinds, and uses nothing else of the admin API (IDN-4)."""
+    gateway, who = hall.application.gateway, ["subject:corp:ci"]
+    limited = {"role": "administer", "who": who, "kinds": ["profile", "webhook-endpoint"]}
+
+    async def give(*roles: dict[str, Any]) -> int:
+        answer = await gateway.admin.patch("/tenants/acme/access", json={"roles": list(roles)})
+        return answer.status_code
+
+    for wrong in (["access"], ["egress"], ["ceilings"], ["tenant"], ["profiles"], ["profile", "x" * 65]):
+        assert await give({**limited, "kinds": wrong}) == 400
+    assert await give({**limited, "role": "audit"}) == 400
+    assert await give(limited) == 200
+    token = hall.token(sub="ci")
+
+    async def apply(*objects: dict[str, Any], **more: Any) -> int:
+        body = {"objects": list(objects), "set": "build", **more}
+        return (await hall.ask(token, "apply", "POST", json=body)).status_code
+
+    cats, guardrail = {"kind": "profile", "name": "cats"}, {"kind": "policy", "members": {"dangerous": "deny"}}
+    assert await apply(cats) == 200
+    for more in ({}, {"dry_run": True}, {"adopt": True}):
+        assert await apply(cats, guardrail, **more) == 403
+    for method, path in (
+        ("GET", "tools"),
+        ("GET", "profiles"),
+        ("PUT", "profiles/cats"),
+        ("DELETE", "profiles/cats"),
+        ("POST", "keys"),
+        ("PATCH", "access"),
+        ("GET", "audit"),
+        ("POST", "tools/greet/try"),
+    ):
+        sent: dict[str, Any] = {} if method == "GET" else {"json": {}}
+        assert (await hall.ask(token, path, method, **sent)).status_code == 403, path
+    assert await give({"role": "administer", "who": who}) == 200
+    full = hall.token(sub="ci", jti="full")
+    body = {"objects": [{"kind": "webhook", "name": "own"}], "set": "build"}
+    assert (await hall.ask(full, "apply", "POST", json=body)).status_code == 200
+    assert await give(limited, {"role": "audit", "who": who}) == 200
+    token = hall.token(sub="ci", jti="limited")
+    refused = await hall.ask(token, "apply", "POST", json={"objects": [cats], "set": "build", "prune": True})
+    assert (refused.status_code, refused.json()["errors"][0]["reason"]) == (403, "would remove the webhook own")
+    assert await hall.statuses(token) == (403, 200)
+    assert await apply({"kind": "profile", "name": "dogs"}) == 200
+    assert await give({**limited, "kinds": ["tool"]}, {**limited, "who": ["group:corp:owners"]}) == 200
+    both = hall.token("owners", sub="ci")
+    assert (await hall.ask(both, "apply", "POST", json={"objects": [cats], "set": "build"})).status_code == 200
+
+
 async def test_a_client_of_the_admin_api_finds_the_issuer(hall: Hall) -> None:
     """RFC 9728: the challenge leads to the metadata of the tenant's admin API, if there is any. It never names
     the gateway as an authorization server, because the gateway issues no token for the admin API (TEN-2, IDN-4).

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.tenancy.access import UNREADABLE, AccessEffect, AccessRule, Role, RoleRule
+from gateway.domain.tenancy.access import UNREADABLE, AccessEffect, AccessRule, AccessRules, Role, RoleRule
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.profiles import Rule
 from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.kinds.singletons import ACCESS
 from tests.integration.store.samples import Stored, store_everything
-from tests.support.servers import TestDatabase, execute
+from tests.support.servers import TestDatabase, execute, fetch_value
 
 WHAT = {"names": ["delete_*"]}
 _NOBODY = AccessRule(effect=AccessEffect.ALLOW, who=(), reason=UNREADABLE)
@@ -67,6 +67,21 @@ async def test_rules_and_roles_of_a_later_release_are_read_in_the_strictest_sens
         wanted = RoleRule(role=Role.APPROVE, who=("group:corp:a",))
         assert role == (wanted if is_known else RoleRule(role=Role.AUDIT, who=(), reason=UNREADABLE)), given
     assert access.has_unreadable
+
+
+async def test_a_role_without_a_limit_is_stored_as_before(store: Store, acme: Stored, database: TestDatabase) -> None:
+    """Ours: a role of a release without limits stays one for that release; a limited one is none for it (IDN-4)."""
+    limited = RoleRule(role=Role.ADMINISTER, who=("people",), kinds=("tool",))
+    roles = (RoleRule(role=Role.AUDIT, who=("people",)), limited)
+    async with store.transaction(acme.tenant.id) as db:
+        await ACCESS.save(acme.tenant.id, db, AccessRules(roles=roles))
+        assert (await ACCESS.get(acme.tenant.id, db)).roles == roles
+    query = "select roles::text from access_rules where tenant_id = $1"
+    stored = str(await fetch_value(database.superuser_url, query, acme.tenant.id))
+    assert [set(one) for one in json.loads(stored)] == [
+        {"role", "who", "unless", "reason"},
+        {"role", "who", "unless", "reason", "kinds"},
+    ]
 
 
 async def test_a_key_with_a_scope_of_a_later_release_has_its_known_scopes(

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId
-from gateway.domain.tenancy.access import Role
+from gateway.domain.tenancy.access import Rights, Role
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, TenantIssuers
 from gateway.domain.tenancy.keys import Key, Scope, mint_key
 from gateway.domain.tenancy.principals import Caller, Principal
@@ -66,8 +66,8 @@ class Stored(Keys):
             raise DatabaseUnavailable("PostgreSQL does not respond")
         return self.stored.setdefault(person.id, (person, "acme"))[0]
 
-    async def find_roles(self, principal: Principal) -> frozenset[Role]:
-        return self.roles
+    async def find_rights(self, principal: Principal) -> Rights:
+        return Rights(self.roles)
 
 
 class Published:

@@ -11,7 +11,7 @@ from gateway.catalog.snapshots.composition import Renamed, index_old_names
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule, may_concern, roles_of
+from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule, may_concern, rights_of
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import InboundToken, Principal, pack_claims
@@ -378,12 +378,22 @@ def test_roles_are_of_people_and_unknown_groups_give_none() -> None:
     leads = RoleRule(role=Role.APPROVE, who=("group:corp:leads", "subject:corp:bob"), unless=("group:corp:interns",))
     access = AccessRules(roles=(leads,))
 
-    assert roles_of(access, person("corp:leads")) == {Role.APPROVE}
-    assert roles_of(access, person(subject="corp:bob")) == {Role.APPROVE}
-    assert roles_of(access, person("corp:leads", "corp:interns")) == set()
-    assert roles_of(access, person("partner:leads")) == set()
-    assert roles_of(access, replace(person(subject="corp:bob"), packed_groups=None)) == set()
-    assert roles_of(AccessRules(roles=(replace(leads, unless=()),)), replace(KEY, subject="corp:bob")) == set()
-    assert roles_of(AccessRules(), person("corp:leads")) == set()
+    assert rights_of(access, person("corp:leads")).roles == {Role.APPROVE}
+    assert rights_of(access, person(subject="corp:bob")).roles == {Role.APPROVE}
+    assert rights_of(access, person("corp:leads", "corp:interns")).roles == set()
+    assert rights_of(access, person("partner:leads")).roles == set()
+    assert rights_of(access, replace(person(subject="corp:bob"), packed_groups=None)).roles == set()
+    assert rights_of(AccessRules(roles=(replace(leads, unless=()),)), replace(KEY, subject="corp:bob")).roles == set()
+    assert rights_of(AccessRules(), person("corp:leads")).roles == set()
+    limited = RoleRule(role=Role.ADMINISTER, who=("people",), kinds=("tool",))
+    more = replace(limited, who=("group:corp:leads",), kinds=("prompt",))
+    for roles, kinds in (
+        ((limited,), {"tool"}),
+        ((limited, more), {"tool", "prompt"}),
+        ((limited, replace(more, kinds=())), None),
+        ((limited, leads), {"tool"}),
+        ((leads,), None),
+    ):
+        assert rights_of(AccessRules(roles=roles), person("corp:leads")).kinds == kinds
     assert [may_concern(leads, name) for name in ("corp", "cor", "partner")] == [True, False, False]
     assert may_concern(replace(leads, who=("people",), unless=()), "partner")

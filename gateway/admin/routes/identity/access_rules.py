@@ -18,7 +18,7 @@ from gateway.catalog.kinds.singletons import ACCESS
 from gateway.catalog.snapshots.access_report import AccessFinding, find_access, report_access, warn_generally
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
-from gateway.domain.tenancy.access import AccessRules, roles_of
+from gateway.domain.tenancy.access import AccessRules, rights_of
 from gateway.web.kinds.rules import access_rules_of
 from gateway.web.kinds.rules import roles_of as roles_given
 from gateway.web.models import NoQuery
@@ -60,7 +60,7 @@ async def check_access(admin: AdminDependencies, call: AdminRequest[AccessCheck,
     cursor = None
     if len(wanted) > len(page):
         cursor = admin.cursors.mint(call.tenant, FACE, listing, page[-1].position)
-    roles = sorted(roles_of(await ACCESS.get(call.tenant, admin.catalog), principal))
+    roles = sorted(rights_of(await ACCESS.get(call.tenant, admin.catalog), principal).roles)
     return AdminResponse(content=AccessPage(items=_to_items(page), next_cursor=cursor, roles=roles))
 
 

@@ -15,6 +15,7 @@ from gateway.catalog.manifests.pruning import refuse_removals
 from gateway.catalog.manifests.targets import CollectionTarget
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ownership import OwningSet
+from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.errors import Conflict, LimitExceeded
 from gateway.kinds.kind import Kind
@@ -40,12 +41,12 @@ def test_protected_objects_need_a_permission() -> None:
     given = ManifestSet(wanted=(), owner=PLATFORM, prunes=True)
     unnamed = [(plain, _profile()), (protected, _profile())]
     with pytest.raises(Conflict) as refused:
-        refuse_removals(given, unnamed)
+        refuse_removals(given, unnamed, Operator())
     assert [fault.reason for fault in refused.value.faults] == ["would remove the profile a"]
-    refuse_removals(given, unnamed[:1])
-    refuse_removals(replace(given, prunes_protected=True), unnamed)
+    refuse_removals(given, unnamed[:1], Operator())
+    refuse_removals(replace(given, prunes_protected=True), unnamed, Operator())
     with pytest.raises(Conflict):
-        refuse_removals(replace(given, prunes_protected=True, max_deletions=1), unnamed)
+        refuse_removals(replace(given, prunes_protected=True, max_deletions=1), unnamed, Operator())
 
 
 async def test_the_tag_of_an_object_is_that_of_its_collection() -> None:
