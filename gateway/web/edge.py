@@ -23,6 +23,7 @@ from gateway.web.body_timeout import PacedBody
 from gateway.web.cors import is_preflight, preflight_headers, response_headers
 from gateway.web.headers import HeaderIndex, headers_of
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
+from gateway.web.limits import MAX_LOGGED_PATH_LENGTH
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
 from gateway.web.proxies import Proxies
 from gateway.web.refusal_log import RefusalLog
@@ -35,7 +36,6 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _UNAUTHORIZED = 401
 _INVALID_TOKEN = b' error="invalid_token"'
 _STREAM = b"text/event-stream"
-_MAX_LOGGED_PATH_LENGTH = 200
 _ID_DIGITS = 24
 _IDS_PER_READ = 64
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
@@ -82,7 +82,7 @@ class EdgeDependencies:
         """Count a response; log the refusal of a credential."""
         self.metrics.http_responses.add(str(status))
         if status == _UNAUTHORIZED:
-            self.refusals.note(client_of(scope), scope["path"][:_MAX_LOGGED_PATH_LENGTH])
+            self.refusals.note(client_of(scope), scope["path"][:MAX_LOGGED_PATH_LENGTH])
 
 
 @dataclass(frozen=True, slots=True)

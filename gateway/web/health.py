@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.errors import GatewayError, Unavailable
+from gateway.web.limits import CACHE_S, CHECK_S
 
 log = structlog.get_logger(__name__)
 
@@ -26,9 +27,6 @@ Check = tuple[str, Callable[[], Awaitable[None]]]
 
 Serves = Callable[[Mapping[str, float]], bool]
 """True if calls succeed without the failing parts, given the seconds since each of them last worked."""
-
-_CHECK_S = 2.0
-_CACHE_S = 0.25
 
 
 def _never_serves(_: Mapping[str, float]) -> bool:
@@ -102,7 +100,7 @@ class ReadinessProbe:
     async def examine(self) -> ReadinessState:
         """Return the state of this replica, from checks that are at most 0.25 s old."""
         async with self._lock:
-            if time.monotonic() - self._examined_at >= _CACHE_S:
+            if time.monotonic() - self._examined_at >= CACHE_S:
                 before, self.state = self.state, self._judge(await self._run_checks())
                 self._examined_at = time.monotonic()
                 _log_change(before, self.state)
@@ -124,10 +122,10 @@ class ReadinessProbe:
 
     async def _run_check(self, part: str, check: Callable[[], Awaitable[None]], reasons: dict[str, str]) -> None:
         try:
-            with anyio.fail_after(_CHECK_S):
+            with anyio.fail_after(CHECK_S):
                 await check()
         except TimeoutError:
-            reasons[part] = f"no response within {_CHECK_S:g} seconds"
+            reasons[part] = f"no response within {CHECK_S:g} seconds"
         except GatewayError as error:
             reasons[part] = error.cause if isinstance(error, Unavailable) else error.message
         except Exception:

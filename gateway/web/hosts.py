@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from gateway.web.limits import MAX_ACCEPTED_HOSTS
+
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
-_MAX_REMEMBERED = 512
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
@@ -30,7 +31,7 @@ class AllowedHosts:
             return True
         if not self._matches(header):
             return False
-        if len(self._accepted) < _MAX_REMEMBERED:
+        if len(self._accepted) < MAX_ACCEPTED_HOSTS:
             self._accepted.add(header)
         return True
 

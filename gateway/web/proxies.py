@@ -3,10 +3,10 @@
 import ipaddress
 from collections.abc import Iterable
 
+from gateway.web.limits import MAX_HOPS
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-_MAX_HOPS = 16
 
 
 class Proxies:
@@ -29,7 +29,7 @@ class Proxies:
         if nearest is None or not self._trusts(nearest):
             return peer
         message = b",".join(value for name, value in headers if name == b"x-forwarded-for")
-        for hop in reversed(message.decode("latin-1").rsplit(",", _MAX_HOPS)):
+        for hop in reversed(message.decode("latin-1").rsplit(",", MAX_HOPS)):
             address = _address_of(hop)
             if address is None:
                 break

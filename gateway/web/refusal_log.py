@@ -6,10 +6,10 @@ from collections.abc import Callable
 import structlog
 
 from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.web.limits import REFUSAL_LINES_PER_S
 
 log = structlog.get_logger(__name__)
 
-LINES_PER_S = 5.0
 BURST = 50.0
 
 
@@ -19,7 +19,7 @@ class RefusalLog:
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, limit=1, clock=clock)
+        self._lines = TokenBuckets(rate=REFUSAL_LINES_PER_S, burst=BURST, limit=1, clock=clock)
         self._suppressed = 0
 
     def note(self, client: str | None, path: str) -> None:

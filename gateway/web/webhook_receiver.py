@@ -28,15 +28,17 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.json_text import load_json
 from gateway.errors import Fault, GatewayError, InvalidBody
 from gateway.web.bodies import declared_length, read_body
+from gateway.web.limits import (
+    MAX_CHANGED_URI_LENGTH,
+    MAX_CHANGES,
+    MAX_VERIFICATION_QUEUE,
+    MAX_WEBHOOK_BYTES,
+    WEBHOOK_BODY_S,
+)
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
-MAX_BODY_BYTES = 64 * 1024
-MAX_CHANGES = 100
 _SOURCES = ("source", "sources")
-_MAX_TEXT_LENGTH = 2048
-_BODY_S = 10.0
 _CONCURRENT_VERIFICATIONS = 8
-_MAX_QUEUE_LENGTH = 256
 
 
 class WebhookReceiver:
@@ -46,7 +48,9 @@ class WebhookReceiver:
         self._catalog = catalog
         self._limiter = limiter
         self._delivery_ids = delivery_ids
-        self.slot_pool = FairSlotPool("webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=_MAX_QUEUE_LENGTH)
+        self.slot_pool = FairSlotPool(
+            "webhook verifications", slots=_CONCURRENT_VERIFICATIONS, queue=MAX_VERIFICATION_QUEUE
+        )
         """Keyed by the slug in the path, because the tenant is verified only by the signature."""
 
     @property
@@ -70,7 +74,7 @@ class WebhookReceiver:
             return Response(content, 405, headers={"allow": "POST"}, media_type=MEDIA_TYPE)
         slug, webhook = request.path_params["tenant"], request.path_params["webhook"]
         declared = declared_length(request.scope)
-        body = await read_body(request.receive, limit=MAX_BODY_BYTES, deadline=_BODY_S, declared=declared)
+        body = await read_body(request.receive, limit=MAX_WEBHOOK_BYTES, deadline=WEBHOOK_BODY_S, declared=declared)
         delivery = _delivery(request.headers, body)
         check_delivery(delivery)
         async with self.slot_pool.hold(slug):
@@ -116,8 +120,8 @@ def _read_texts(members: Mapping[str, object], singular: str, plural: str) -> Ma
 
 
 def _text(value: object, pointer: str) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= _MAX_TEXT_LENGTH or not value.isprintable():
-        raise _broken(pointer, f"must be a string of at most {_MAX_TEXT_LENGTH} characters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_CHANGED_URI_LENGTH or not value.isprintable():
+        raise _broken(pointer, f"must be a string of at most {MAX_CHANGED_URI_LENGTH} characters")
     return value
 
 

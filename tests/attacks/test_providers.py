@@ -236,7 +236,7 @@ async def test_pings_keep_a_quiet_provider() -> None:
 
 async def test_a_provider_that_does_not_read_is_dropped(stand: ProviderStand, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: its messages wait within bounds, then its calls end; a neighbour is served meanwhile (TEN-5)."""
-    monkeypatch.setattr(connections, "_SEND_S", 0.2)
+    monkeypatch.setattr(connections, "SEND_S", 0.2)
     monkeypatch.setattr(HardenedWebSocketProtocol, "stall_s", 0.2)
     arguments = {"text": "x" * (3 * MIB)}
     async with _upgraded(stand) as stream, stand.attached("other") as (other, _):

@@ -9,10 +9,11 @@ from gateway.catalog.etags import tag_of
 from gateway.domain.calls.approvals import Approval, ApprovalState, is_same_subject
 from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.previews.requests import escape, truncate
+from gateway.web.console.limits import MAX_COMMENT_LENGTH
 from gateway.web.console.request_text import compare_lines, request_lines, show_lines
-from gateway.web.html.documents import MAX_TEXT_LENGTH, alert, moment, page, visible
+from gateway.web.html.documents import alert, moment, page, visible
+from gateway.web.html.limits import MAX_TEXT_LENGTH
 
-MAX_COMMENT_LENGTH = 1000
 _BANNER = Markup("""<nav aria-label="Approvals"><a href="{path}">Approvals</a></nav>
 <form method="post" action="{sign_out}">
 <input type="hidden" name="token" value="{token}">

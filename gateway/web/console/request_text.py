@@ -11,13 +11,9 @@ import msgspec
 
 from gateway.domain.calls.approvals import RequestShown
 from gateway.handlers.previews.requests import escape, truncate
+from gateway.web.console.limits import MAX_COMPARED, MAX_FORMATTED_LENGTH, MAX_LINE_LENGTH, MAX_SHOWN_BODY_LENGTH
 
-MAX_BODY_LENGTH = 64 * 1024
-MAX_LINE_LENGTH = 4000
-MAX_COMPARED = 400
-"""Limit on the lines of a compared request, because the comparison takes quadratic time."""
 _CONTEXT = 3
-_MAX_FORMATTED_LENGTH = 256 * 1024
 
 
 def request_lines(request: RequestShown) -> Sequence[str]:
@@ -31,7 +27,7 @@ def request_lines(request: RequestShown) -> Sequence[str]:
 
 def show_lines(lines: Sequence[str]) -> str:
     """Return the lines as one text. Long lines and the text itself are truncated; a truncated text ends with a note."""
-    return truncate("\n".join(truncate(line, MAX_LINE_LENGTH) for line in lines), MAX_BODY_LENGTH)
+    return truncate("\n".join(truncate(line, MAX_LINE_LENGTH) for line in lines), MAX_SHOWN_BODY_LENGTH)
 
 
 def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[str, str]] | None:
@@ -48,7 +44,7 @@ def compare_lines(before: Sequence[str], now: Sequence[str]) -> Sequence[tuple[s
 
 def _indented(body: str) -> str:
     raw = body.encode("utf-8", "backslashreplace")
-    if len(raw) > _MAX_FORMATTED_LENGTH or raw.count(b"[") + raw.count(b"{") > MAX_BODY_LENGTH:
+    if len(raw) > MAX_FORMATTED_LENGTH or raw.count(b"[") + raw.count(b"{") > MAX_SHOWN_BODY_LENGTH:
         return body
     try:
         return msgspec.json.format(raw, indent=2).decode()

@@ -20,13 +20,11 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import BadInput, Conflict, Forbidden, GatewayError
 from gateway.identity.refusal_trail import RefusalTrail, note_refusal
 from gateway.web.console import pages
+from gateway.web.console.limits import MAX_COMMENT_LENGTH, MAX_EARLIER, MAX_RECENT, MAX_WAITING
 from gateway.web.html.documents import HEADERS, respond
 from gateway.web.problems import correlation_id_of
 
 _ID = re.compile(r"apr_[0-9a-z]{20}")
-_MAX_WAITING, _MAX_RECENT = 100, 50
-_MAX_EARLIER = 50
-"""Limit on the earlier approvals of a tool among which the last approved one is searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +49,10 @@ class ApprovalResponder:
         if last is not None:
             shown = await self._find(last, approver)
             after = join_position(write_moment(shown.created_at), shown.id)
-        waiting = await page_approvals(tenant, self._catalog, pending, after=after, limit=_MAX_WAITING)
-        newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=_MAX_RECENT)
+        waiting = await page_approvals(tenant, self._catalog, pending, after=after, limit=MAX_WAITING)
+        newest = await page_approvals(tenant, self._catalog, ApprovalFilter(), after=None, limit=MAX_RECENT)
         lately = [one for one in newest if one.state is not ApprovalState.PENDING]
-        content = pages.approval_list(waiting, lately, approver.place, limit=_MAX_WAITING)
+        content = pages.approval_list(waiting, lately, approver.place, limit=MAX_WAITING)
         return _page("Approvals", content, approver)
 
     async def show(self, request: Request, approver: Approver) -> Response:
@@ -71,9 +69,9 @@ class ApprovalResponder:
         comment = " ".join(form.get("comment", "").split())
         if verdict not in {"approve", "deny"}:
             raise BadInput("choose Approve or Deny")
-        if len(comment) > pages.MAX_COMMENT_LENGTH or not comment.isprintable():
+        if len(comment) > MAX_COMMENT_LENGTH or not comment.isprintable():
             too_long = BadInput(
-                f"The comment must have at most {pages.MAX_COMMENT_LENGTH} printable characters; nothing was stored."
+                f"The comment must have at most {MAX_COMMENT_LENGTH} printable characters; nothing was stored."
             )
             return await self._show_one(approval, approver, text=too_long.message, error=too_long)
         decide = decide_approval(
@@ -102,7 +100,7 @@ class ApprovalResponder:
         self, approval: Approval, approver: Approver, *, text: str = "", error: GatewayError | None = None
     ) -> Response:
         wanted = ApprovalFilter(tool=approval.tool)
-        found = await page_approvals(approval.tenant, self._catalog, wanted, after=None, limit=_MAX_EARLIER)
+        found = await page_approvals(approval.tenant, self._catalog, wanted, after=None, limit=MAX_EARLIER)
         earlier = next((one for one in found if one.id != approval.id and _was_approved(one)), None)
         content = pages.approval_content(
             approval, earlier, principal=approver.principal, place=approver.place, text=text

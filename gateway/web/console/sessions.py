@@ -26,11 +26,11 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import DecidingRule, Forbidden, RedisUnavailable
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.refusal_trail import note_refusal
+from gateway.web.console.limits import MAX_SESSION_S
+from gateway.web.html.limits import IDLE_S
 from gateway.web.html.sealed_cookies import SealedCookies
 
 SESSION_PURPOSE = "console sessions"
-IDLE_S = 3600
-MAX_SESSION_S = 8 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

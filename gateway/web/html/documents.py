@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from gateway.errors import GatewayError
 from gateway.handlers.previews.requests import escape, truncate
+from gateway.web.html.limits import MAX_TEXT_LENGTH
 from gateway.web.problems import status_of
 
-MAX_TEXT_LENGTH = 500
 HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",

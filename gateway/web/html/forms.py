@@ -9,10 +9,8 @@ from gateway.domain.audit import RuleKind
 from gateway.errors import BadInput, DecidingRule, Forbidden
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.hosts import AllowedOrigins
+from gateway.web.html.limits import FORM_TIMEOUT_S, MAX_FIELDS, MAX_FORM_BYTES
 
-_MAX_FORM_BYTES = 16 * 1024
-_BODY_TIMEOUT_S = 10.0
-MAX_FIELDS = 10
 _OWN_ORIGINS = AllowedOrigins(())
 FORM = DecidingRule(RuleKind.STATE, "form")
 """The rule of refused forms, for the audit trail."""
@@ -39,7 +37,7 @@ async def read_form(request: Request, *, limit: int = MAX_FIELDS) -> Mapping[str
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         raise BadInput("the body must be application/x-www-form-urlencoded")
     declared = declared_length(request.scope)
-    body = await read_body(request.receive, limit=_MAX_FORM_BYTES, deadline=_BODY_TIMEOUT_S, declared=declared)
+    body = await read_body(request.receive, limit=MAX_FORM_BYTES, deadline=FORM_TIMEOUT_S, declared=declared)
     try:
         return read_fields(body.decode("ascii"), limit=limit)
     except UnicodeDecodeError:

@@ -12,9 +12,6 @@ from typing import Literal
 import msgspec
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-MAX_COOKIE_BYTES = 4000
-"""Limit on name and value together; browsers drop cookies of more than 4,096 bytes."""
-
 
 class SealedCookies:
     """Cookies of one purpose, whose name may have a suffix. `keys` decrypt them; the first key encrypts new ones."""

@@ -15,9 +15,9 @@ from pydantic import Field
 from gateway.domain.members.markers import Shape
 from gateway.errors import Conflict, Fault
 from gateway.kinds.members import Member, is_declared, settable
+from gateway.web.kinds.limits import MAX_SHOWN_LENGTH
 from gateway.web.models import BodyModel, QueryModel
 
-_MAX_SHOWN = 200
 _WAYS = "send `If-Match` or `?replace=true` to remove it, or PATCH to keep what is not sent"
 
 
@@ -85,4 +85,4 @@ def _show(value: object) -> str:
         members = cast("dict[str, object]", plain)
         plain = {name: member for name, member in members.items() if member}
     text = orjson.dumps(plain).decode()
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"

@@ -30,7 +30,7 @@ from gateway.web.html.documents import page, respond, visible
 from gateway.web.html.forms import FORM, read_fields, read_form
 from gateway.web.html.sealed_cookies import SealedCookies
 from gateway.web.people import account_pages as html
-from gateway.web.people.limits import MAX_PENDING
+from gateway.web.people.limits import MAX_CALLBACK_PARAMETERS, MAX_PENDING
 from gateway.web.people.sessions import PersonSession
 from gateway.web.people.sign_in import PAGE_HEADERS, SignInPages, check_target
 from gateway.web.problems import correlation_id_of
@@ -38,7 +38,6 @@ from gateway.web.problems import correlation_id_of
 PENDING_ACCOUNT_PURPOSE = "pending accounts"
 _PURPOSE = "accounts"
 _SUFFIX = 8
-_MAX_PARAMETERS = 20
 
 
 Session = PersonSession | ConsoleSession
@@ -135,7 +134,7 @@ class AccountPages:
 
     async def _handle_callback(self, request: Request) -> Response:
         """Complete a connection that this browser started."""
-        user, query = await self._find(request), read_fields(request.url.query, limit=_MAX_PARAMETERS)
+        user, query = await self._find(request), read_fields(request.url.query, limit=MAX_CALLBACK_PARAMETERS)
         if user is None:
             raise SignInExpired("You are no longer signed in, so nothing was connected; sign in and begin again.")
         answered = AuthorizationResponse(

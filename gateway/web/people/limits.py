@@ -6,3 +6,5 @@ MAX_PENDING = 3
 """Limit on concurrent sign-ins, and on connections of accounts, of one browser; each request has their cookies."""
 PAGE_BURST_S = 20
 """Size of the burst: the requests of this many seconds at the rate."""
+MAX_CALLBACK_PARAMETERS = 20
+"""Parameters of a provider's redirect; OAuth and OpenID Connect define about five."""

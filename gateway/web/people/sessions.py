@@ -19,10 +19,10 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.sign_ins import SignedInPerson, SignIn
 from gateway.errors import Forbidden
 from gateway.web.html.forms import FORM
+from gateway.web.html.limits import IDLE_S
 from gateway.web.html.sealed_cookies import SealedCookies
 
 SESSION_PURPOSE = "people sessions"
-IDLE_S = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,8 @@ from gateway.identity.oauth.sign_in import AuthorizationResponse, PendingSignIn,
 from gateway.identity.refusal_trail import note_refusal
 from gateway.web.html.documents import HEADERS, page, refuse, respond, visible
 from gateway.web.html.forms import check_same_origin, read_fields, read_form
-from gateway.web.html.sealed_cookies import MAX_COOKIE_BYTES, SealedCookies
+from gateway.web.html.limits import MAX_COOKIE_BYTES
+from gateway.web.html.sealed_cookies import SealedCookies
 from gateway.web.people.limits import MAX_PENDING
 from gateway.web.people.sessions import PersonSession, PersonSessions, begin, principal_of
 from gateway.web.people.tenants import TenantLookup, sign_in_issuers

@@ -15,18 +15,20 @@ from gateway.errors import GatewayError
 from gateway.identity.local_token_buckets import TokenBuckets
 from gateway.upstream.live.agent import jsonrpc
 from gateway.upstream.live.agent.jsonrpc import AgentRequest, AgentResponse
+from gateway.web.providers.limits import (
+    HEARTBEAT_S,
+    MAX_MESSAGE_BYTES,
+    MAX_OUTBOX_BYTES,
+    MAX_REASON_BYTES,
+    MESSAGES_PER_S,
+    SEND_S,
+)
 
 log = structlog.get_logger(__name__)
 
-MESSAGE_BYTES: Final = 4 * 1024 * 1024
-MESSAGES_PER_S: Final = 100.0
 MESSAGES_BURST: Final = 200.0
 _BYTES_OF_COST: Final = 8 * 1024
 """Each 8 KiB of a message cost as much as one message, because parsing 200 KB of values takes 4 ms."""
-HEARTBEAT_S: Final = 20.0
-_SEND_S: Final = 20.0
-_OUTBOX_BYTES: Final = 16 * 1024 * 1024
-_MAX_REASON_LENGTH: Final = 120  # bytes; a close frame has 123
 
 
 class CloseCode(IntEnum):
@@ -71,7 +73,7 @@ class ProviderConnection:
             return
         self._outbox.append(text)
         self._unsent += len(text)
-        if self._unsent > _OUTBOX_BYTES:  # guard: provider-outbox
+        if self._unsent > MAX_OUTBOX_BYTES:  # guard: provider-outbox
             self._outbox.clear()
             self.close(CloseCode.TIMEOUT, "the program did not read its messages in time")
         self._woken.set()
@@ -108,8 +110,8 @@ class ProviderConnection:
         text = event.get("text")
         if not isinstance(text, str):
             self.refuse(CloseCode.NOT_TEXT, "a message must be a text frame")
-        if len(text) > MESSAGE_BYTES:
-            self.refuse(CloseCode.TOO_BIG, f"a message may have at most {MESSAGE_BYTES} bytes")
+        if len(text) > MAX_MESSAGE_BYTES:
+            self.refuse(CloseCode.TOO_BIG, f"a message may have at most {MAX_MESSAGE_BYTES} bytes")
         cost = 1 + len(text) / _BYTES_OF_COST
         # A sleep may end a clock tick early, before the bucket covers the cost.
         while (delay := self._pace.take("", cost)) > 0:  # noqa: ASYNC110  # guard: provider-pace
@@ -125,12 +127,12 @@ class ProviderConnection:
             while True:
                 while self._outbox:
                     text = self._outbox.popleft()
-                    async with asyncio.timeout(_SEND_S):
+                    async with asyncio.timeout(SEND_S):
                         await self._send({"type": "websocket.send", "text": text})
                     self._unsent -= len(text)
                 if self._closing is not None:
                     code, reason = self._closing
-                    async with asyncio.timeout(_SEND_S):
+                    async with asyncio.timeout(SEND_S):
                         await self._send({"type": "websocket.close", "code": code, "reason": _cut(reason)})
                     return
                 self._woken.clear()
@@ -157,4 +159,4 @@ class ProviderConnection:
 
 def _cut(reason: str) -> str:
     """Truncate a reason to the length that fits into a close frame."""
-    return reason.encode()[:_MAX_REASON_LENGTH].decode(errors="ignore")
+    return reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")

@@ -40,26 +40,24 @@ from gateway.upstream.live.agent.limits import CALL_S, MAX_PRIMITIVES
 from gateway.web.authentication import authenticate
 from gateway.web.problems import correlation_id_of, problem
 from gateway.web.providers.attachments import OpenAttachment, ProvidedAttachments
-from gateway.web.providers.connection import (
+from gateway.web.providers.connection import CloseCode, ConnectionEnded, ProviderConnection
+from gateway.web.providers.limits import (
+    HANDSHAKES_PER_S,
     HEARTBEAT_S,
-    MESSAGE_BYTES,
+    HELLO_S,
+    MAX_CONNECTIONS,
+    MAX_MESSAGE_BYTES,
     MESSAGES_PER_S,
-    CloseCode,
-    ConnectionEnded,
-    ProviderConnection,
+    PROVIDER_RETRY_S,
 )
 from gateway.web.providers.open_providers import STOPPING, OpenProviders
 from gateway.web.socket_refusals import refuse_handshake
 
 log = structlog.get_logger(__name__)
 
-MAX_CONNECTIONS: Final = 20
-HELLO_S: Final = 10.0
-_HANDSHAKES_PER_S: Final = 2.0
 _HANDSHAKES_BURST: Final = 60.0
-_RETRY_S: Final = 5.0
 _LIMITS: Final = {
-    "message_bytes": MESSAGE_BYTES,
+    "message_bytes": MAX_MESSAGE_BYTES,
     "messages_per_second": MESSAGES_PER_S,
     "primitives": MAX_PRIMITIVES,
     "call_s": CALL_S,
@@ -79,7 +77,7 @@ class ProvideEndpoint:
         self._providers = providers
         self._sources = sources
         self._heartbeat_s = heartbeat_s
-        self._handshakes = TokenBuckets(rate=_HANDSHAKES_PER_S, burst=_HANDSHAKES_BURST)
+        self._handshakes = TokenBuckets(rate=HANDSHAKES_PER_S, burst=_HANDSHAKES_BURST)
         self._turns = WeakValueDictionary[tuple[TenantId, str], asyncio.Lock]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,7 +117,7 @@ class ProvideEndpoint:
             raise LimitExceeded(message, limit="provider_handshakes", retry_after_s=wait_s)
         if self._providers.count(caller.tenant) >= MAX_CONNECTIONS:  # guard: provide-connections
             message = f"too many open provider connections (limit {MAX_CONNECTIONS} per tenant and replica); close some"
-            raise LimitExceeded(message, limit="provider_connections", retry_after_s=_RETRY_S)
+            raise LimitExceeded(message, limit="provider_connections", retry_after_s=PROVIDER_RETRY_S)
         return caller
 
     async def _read(self, connection: ProviderConnection, principal: Principal, scope: anyio.CancelScope) -> None:

@@ -16,10 +16,9 @@ from gateway.errors import DatabaseUnavailable
 from gateway.identity.authenticator import Authenticator
 from gateway.web.providers.attachments import OpenAttachment
 from gateway.web.providers.connection import CloseCode, ProviderConnection
+from gateway.web.providers.limits import DRAIN_S, RECHECK_S
 
 STOPPING: Final = "this replica is shutting down"
-_RECHECK_S: Final = 60.0
-_DRAIN_S: Final = 4.0
 
 
 class OpenProviders:
@@ -46,7 +45,7 @@ class OpenProviders:
     async def __aexit__(self, *_: object) -> None:
         for attached in tuple(self.attached.values()):
             attached.end(CloseCode.RESTART, STOPPING)
-        with anyio.move_on_after(_DRAIN_S):
+        with anyio.move_on_after(DRAIN_S):
             for attached in tuple(self.attached.values()):
                 await attached.is_over.wait()
         await self.tasks.close()
@@ -87,7 +86,7 @@ class OpenProviders:
     async def _recheck_keys(self) -> None:
         """Check the keys of all connections once a minute, because keys expire and events can be lost."""
         while True:
-            with anyio.move_on_after(_RECHECK_S):
+            with anyio.move_on_after(RECHECK_S):
                 await self._recheck.wait()
             self._recheck.clear()
             owners = {attached.principal for attached in self.attached.values()}
@@ -102,6 +101,6 @@ class OpenProviders:
 
 async def _end_after_calls(attached: OpenAttachment) -> None:
     """End an attachment when its running calls have ended."""
-    with anyio.move_on_after(_DRAIN_S):
+    with anyio.move_on_after(DRAIN_S):
         await attached.attachment.wait_idle()
     attached.end(CloseCode.RESTART, STOPPING)

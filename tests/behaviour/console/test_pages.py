@@ -365,7 +365,7 @@ async def test_hostile_texts_stay_texts(desk: Desk, text: str) -> None:
 
 async def test_many_calls_that_wait_hide_no_older_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a flood of one caller leaves the calls of others within reach; the place is the tenant's (SAF-3, TEN-1)."""
-    monkeypatch.setattr("gateway.web.console.responder._MAX_WAITING", 2)
+    monkeypatch.setattr("gateway.web.console.responder.MAX_WAITING", 2)
     asked = [(await desk.ask(subject=f"agent {number}")).id for number in range(5)]
     async with desk.person() as person:
         await desk.signed_in(person)

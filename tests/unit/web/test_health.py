@@ -52,7 +52,7 @@ async def test_a_replica_with_all_its_parts_is_ready() -> None:
 
 async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: each part that fails is listed with a reason that tells nothing internal; a stuck one counts as failing."""
-    monkeypatch.setattr("gateway.web.health._CHECK_S", 0.05)
+    monkeypatch.setattr("gateway.web.health.CHECK_S", 0.05)
 
     checks = [("database", _away), ("good", _good), ("odd", _broken), ("redis", _stuck), ("audit", _stuck)]
     response = await _probe("/readyz", *checks, is_monitoring=True)

@@ -3,7 +3,8 @@
 import pytest
 
 from gateway.domain.calls.approvals import RequestShown
-from gateway.web.console.request_text import MAX_COMPARED, compare_lines, request_lines, show_lines
+from gateway.web.console.limits import MAX_COMPARED
+from gateway.web.console.request_text import compare_lines, request_lines, show_lines
 
 
 def test_json_is_indented_without_changing_a_token() -> None:
