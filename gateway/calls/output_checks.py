@@ -11,7 +11,8 @@ from gateway.calls.limits import ITEM_BYTES, MAX_RESULT_BYTES, MAX_TEXT_BYTES
 from gateway.calls.result_plan import WHOLE_START, read_result, start_of_text, structure_of
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
-from gateway.domain.fairness.large_work import MAX_INLINE_BYTES, run_large
+from gateway.domain.fairness.large_work import run_large
+from gateway.domain.fairness.limits import MAX_INLINE_BYTES
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import decode_json

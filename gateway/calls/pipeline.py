@@ -32,9 +32,9 @@ from gateway.domain.audit import AuditKind
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.refusals import AccountRequired, ApprovalRequired
 from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.domain.tenancy.limits import MIN_SUMMARY_THRESHOLD
 from gateway.domain.tenancy.policy import Decision, Judgement, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
-from gateway.domain.tenancy.profiles import MIN_SUMMARY_THRESHOLD
 from gateway.domain.tools import FIELDS
 from gateway.errors import (
     ArgumentsInvalid,

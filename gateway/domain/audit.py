@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
+from gateway.domain.calls.limits import MAX_REASON_LENGTH, MAX_TARGET_LENGTH
 from gateway.domain.identifiers import AuditId, TenantId
 from gateway.domain.members.markers import About, Bounds, Option, Shape, ShownAs
 from gateway.domain.tenancy.policy import Levels
@@ -40,14 +41,12 @@ class RuleKind(StrEnum):
 
 OPERATOR_RULE = DecidingRule(RuleKind.OPERATOR)
 """The rule of what only the operator may do."""
-_MAX_REASON_LENGTH = 500
-_MAX_TARGET_LENGTH = 256
 
 
 def describe_rule(rule: DecidingRule, reason: str = "") -> dict[str, object]:
     """The members of an entry's detail about the rule that refused the request."""
-    named = {name: _cut(text, _MAX_REASON_LENGTH) for name, text in rule._asdict().items() if text}
-    return {"rule": named, "reason": _cut(reason, _MAX_REASON_LENGTH)} if reason else {"rule": named}
+    named = {name: _cut(text, MAX_REASON_LENGTH) for name, text in rule._asdict().items() if text}
+    return {"rule": named, "reason": _cut(reason, MAX_REASON_LENGTH)} if reason else {"rule": named}
 
 
 def _cut(text: str, limit: int) -> str:
@@ -100,7 +99,7 @@ def refused(
         kind=AuditKind.CALL,
         principal=principal,
         subject=subject,
-        tool=_cut(target, _MAX_TARGET_LENGTH),
+        tool=_cut(target, MAX_TARGET_LENGTH),
         outcome=outcome,
         correlation_id="",
         action=action,

@@ -11,9 +11,9 @@ import msgspec
 
 from gateway.domain.identifiers import CredentialId, IssuerId
 from gateway.domain.members.formats import NAME, PRINTABLE, SCOPE
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.markers import About, Form, Length, Option, Shape
 from gateway.domain.members.secret import SecretText, UserName
-from gateway.domain.members.values import MAX_URL_LENGTH
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.secret_references import SecretReference
 

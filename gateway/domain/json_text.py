@@ -15,9 +15,9 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
+from gateway.domain.http.limits import MAX_JSON_DEPTH
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 
-MAX_DEPTH = 64
 MAX_DIGITS = sys.int_info.str_digits_check_threshold
 """Maximum digits of an integer: 640. Parsing and printing take quadratic time, and happen several times per request."""
 
@@ -82,8 +82,8 @@ def load_json(raw: bytes) -> object:
         value = _parse_fast(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict):
         value = _parse_slowly(raw)
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):  # guard: json-depth
-        raise _broken(f"nested deeper than {MAX_DEPTH} levels")
+    if raw.count(b"[") + raw.count(b"{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):  # guard: json-depth
+        raise _broken(f"nested deeper than {MAX_JSON_DEPTH} levels")
     return value
 
 
@@ -130,7 +130,7 @@ def _parse(text: str) -> object:
     except json.JSONDecodeError as error:
         raise _broken(error.msg, line=error.lineno, column=error.colno) from None
     except RecursionError:
-        raise _broken(f"nested deeper than {MAX_DEPTH} levels") from None
+        raise _broken(f"nested deeper than {MAX_JSON_DEPTH} levels") from None
     except _NotStrict as error:
         raise _find_fault(text) or _broken(str(error)) from None
     return value

@@ -14,8 +14,6 @@ class _Absent(Enum):
 
 RESULT_SCHEME: Final = "gateway+result"
 """The scheme of the URIs of stored results."""
-MAX_STORED_BYTES: Final = 10 * 1024 * 1024
-"""The size limit of one stored result, in bytes."""
 ABSENT: Final = _Absent.ABSENT
 """Marks absent structured content; None would mean the JSON value null."""
 

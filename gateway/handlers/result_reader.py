@@ -23,9 +23,10 @@ from gateway.definitions.large_results.limits import (
 from gateway.definitions.large_results.pages import PAGE, PageHead, PartRequest
 from gateway.definitions.large_results.read_result import PARAMETERS, READ_DEFINITION, READ_RESULT
 from gateway.definitions.projection import is_pointer
+from gateway.domain.calls.limits import MAX_STORED_BYTES
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
-from gateway.domain.results import MAX_STORED_BYTES, RESULT_SCHEME, Contents, Result, StoredResult
+from gateway.domain.results import RESULT_SCHEME, Contents, Result, StoredResult
 from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed, NotFound
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.local_handler import HandlerSubject, build_prepared_call

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from gateway.admin.requests.primitives import ExplainAs
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.access import MAX_ROLES, MAX_RULES, AccessEffect
+from gateway.domain.tenancy.access import AccessEffect
+from gateway.domain.tenancy.limits import MAX_ACCESS_RULES, MAX_ROLE_RULES
 from gateway.web.kinds.rules import AccessRuleSent, RoleRuleSent
 from gateway.web.models import GIVEN, Absent, BodyModel
 
@@ -19,11 +20,13 @@ class AccessReportOf(BodyModel):
     default: Annotated[Effect | Absent, GIVEN, Field(description="The default; absent means the stored one.")] = None
     rules: Annotated[
         list[AccessRuleSent] | None,
-        Field(max_length=MAX_RULES, description="The rules to report on; absent or null means the stored rules."),
+        Field(
+            max_length=MAX_ACCESS_RULES, description="The rules to report on; absent or null means the stored rules."
+        ),
     ] = None
     roles: Annotated[
         list[RoleRuleSent] | None,
-        Field(max_length=MAX_ROLES, description="The roles to report on; absent or null means the stored roles."),
+        Field(max_length=MAX_ROLE_RULES, description="The roles to report on; absent or null means the stored roles."),
     ] = None
 
 

@@ -11,7 +11,7 @@ from gateway.catalog.manifests.limits import (
     MAX_OBJECTS,
 )
 from gateway.domain.members.formats import NAME, PRINTABLE
-from gateway.domain.members.values import MAX_URL_LENGTH
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.kinds.manifests import MANIFEST_KINDS, PROTECTED_KINDS
 from gateway.web.models import GIVEN, Absent, BodyModel
 

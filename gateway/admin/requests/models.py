@@ -15,8 +15,10 @@ from gateway.admin.fields import (
     UNIQUE_NAME,
 )
 from gateway.domain.members.formats import PRINTABLE
-from gateway.domain.members.values import MAX_URL_LENGTH, check_url
-from gateway.domain.tenancy.keys import MAX_OVERLAP_S, Scope
+from gateway.domain.members.limits import MAX_URL_LENGTH
+from gateway.domain.members.values import check_url
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.limits import MAX_OVERLAP_S
 from gateway.web.models import GIVEN, Absent, BodyModel
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")

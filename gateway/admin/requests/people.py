@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gateway.admin.requests.models import SecretText, Url
 from gateway.domain.members.formats import HOST, NAME, PRINTABLE, SCOPE
-from gateway.domain.tenancy.issuers import MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
+from gateway.domain.tenancy.limits import MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S
 from gateway.web.kinds.annotations import Fields
 from gateway.web.kinds.references import SecretReferenceSent
 from gateway.web.models import GIVEN, Absent, BodyModel

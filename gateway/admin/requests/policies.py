@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.domain.tenancy.policy import MAX_RULES
+from gateway.domain.tenancy.limits import MAX_POLICY_RULES
 from gateway.web.kinds.rules import PolicyRuleSent
 from gateway.web.models import BodyModel
 
@@ -14,5 +14,5 @@ class RulesCheck(BodyModel):
 
     rules: Annotated[
         list[PolicyRuleSent] | None,
-        Field(max_length=MAX_RULES, description="The rules to test; absent or null means the stored rules."),
+        Field(max_length=MAX_POLICY_RULES, description="The rules to test; absent or null means the stored rules."),
     ] = None

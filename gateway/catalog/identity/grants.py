@@ -17,10 +17,11 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, c
 from gateway.domain.identifiers import KeyId, TenantId, new_grant_id
 from gateway.domain.order import KEYED, Order
 from gateway.domain.refusals import SignInRefused
-from gateway.domain.tenancy.grant_secrets import CODE_S, Presented, digest_of, write_code
+from gateway.domain.tenancy.grant_secrets import Presented, digest_of, write_code
 from gateway.domain.tenancy.grants import Grant, GrantFilter, GrantSecrets, GrantUse
 from gateway.domain.tenancy.issuers import SignInClient, TenantIssuers
 from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.limits import CODE_S
 from gateway.domain.tenancy.sign_ins import SignedInPerson, SignIn
 from gateway.errors import NotFound
 from gateway.store.engine import Db

@@ -8,8 +8,9 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, a
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.issuers import MAX_SUBJECT_LENGTH, is_subject, new_person, person_id
+from gateway.domain.tenancy.issuers import is_subject, new_person, person_id
 from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.limits import MAX_SUBJECT_LENGTH
 from gateway.domain.tenancy.sign_ins import Person
 from gateway.errors import InvalidBody, LimitExceeded, NotFound
 from gateway.store.engine import Db, Store

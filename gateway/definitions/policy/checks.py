@@ -10,8 +10,8 @@ from gateway.definitions.policy.conditions import is_pattern
 from gateway.definitions.policy.limits import MAX_CONDITION_NUMBER, MAX_RULES_BYTES
 from gateway.definitions.policy.paths import is_root
 from gateway.domain.json_access import is_number
+from gateway.domain.tenancy.limits import MAX_VALUES
 from gateway.domain.tenancy.policy import (
-    MAX_VALUES,
     ArgumentCondition,
     ConditionOperator,
     ConditionValue,

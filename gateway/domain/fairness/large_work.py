@@ -1,8 +1,9 @@
 """Work on large results of calls: on the event loop up to a size, above it in the few threads of `LARGE_RESULTS`."""
 
 from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
+from gateway.domain.fairness.limits import MAX_INLINE_BYTES
 from gateway.domain.fairness.thread_kinds import LARGE_RESULTS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
@@ -11,10 +12,6 @@ from gateway.errors import LimitExceeded
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-
-MAX_INLINE_BYTES: Final = 64 * 1024
-"""Size of a value up to which work on it stays on the event loop: the worst shapes of JSON take 10 ms there. A thread
-costs 0.1 ms, which is little for a larger value."""
 
 
 async def run_large(

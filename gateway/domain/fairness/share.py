@@ -17,12 +17,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
+from gateway.domain.fairness.limits import SLOT_RETRY_S
 from gateway.errors import LimitExceeded
 
 SHARE_DIVISOR: Final = 4
 """One tenant may use one part in `SHARE_DIVISOR` of a pool."""
-
-_RETRY_S: Final = 5.0
 
 _Waiter: TypeAlias = tuple[int, "asyncio.Future[None]"]
 """The number of slots that a waiter needs, and the future that resolves when it holds them."""
@@ -115,7 +114,7 @@ class FairSlotPool:
             message = f"the tenant uses its share of the {self.name} of this replica ({self.share} of {self.slots})"
         else:
             message = f"all {self.name} of this replica are in use ({self.slots})"
-        return LimitExceeded(f"{message}; retry later", limit=self.name, retry_after_s=_RETRY_S)
+        return LimitExceeded(f"{message}; retry later", limit=self.name, retry_after_s=SLOT_RETRY_S)
 
     def free(self, tenant: str, count: int = 1) -> None:
         """Release slots and assign them to the next waiters in turn, if there are any."""

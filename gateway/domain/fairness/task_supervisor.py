@@ -13,12 +13,10 @@ from typing import Any, Final, Protocol, Self, runtime_checkable
 import anyio
 import structlog
 
+from gateway.domain.fairness.limits import CLOSING_S, RESTART_S, SOUND_S
+
 log = structlog.get_logger(__name__)
 
-_CLOSING_S: Final = 5.0
-_RESTART_S: Final = 1.0
-_SOUND_S: Final = 10.0
-"""Seconds that a loop runs without a failure before its earlier failures are forgotten."""
 _TOLERATED: Final = 2
 """Failures after which a loop still counts as running: one may be of a single request or message."""
 
@@ -64,7 +62,7 @@ class TaskSupervisor:
     @property
     def failing(self) -> Sequence[str]:
         """Names of the loops that fail again and again, so that their work is not done."""
-        since = 0.0 if self._loop is None else self._loop.time() - _SOUND_S
+        since = 0.0 if self._loop is None else self._loop.time() - SOUND_S
         return [name for name, (count, last) in self._failures.items() if count > _TOLERATED and last > since]
 
     def open(self, *loops: Work) -> None:
@@ -98,7 +96,7 @@ class TaskSupervisor:
         if not left:
             return
         with anyio.CancelScope(shield=True):
-            _, left = await asyncio.wait(left, timeout=_CLOSING_S)
+            _, left = await asyncio.wait(left, timeout=CLOSING_S)
         if left:
             log.error("background_tasks_left", tasks=sorted(task.get_name() for task in left))
 
@@ -107,8 +105,8 @@ class TaskSupervisor:
         while not await _run_logged(work):
             count, last = self._failures.get(name, (0, 0.0))
             now = asyncio.get_running_loop().time()
-            self._failures[name] = (count + 1 if now - last < _SOUND_S else 1), now
-            await anyio.sleep(_RESTART_S)
+            self._failures[name] = (count + 1 if now - last < SOUND_S else 1), now
+            await anyio.sleep(RESTART_S)
 
 
 def _name_of(work: Work) -> str:

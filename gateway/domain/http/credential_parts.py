@@ -9,10 +9,8 @@ from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gateway.domain.http.limits import MIN_PARAMETER_LENGTH
 from gateway.domain.http.requests import Credential
-
-MIN_PARAMETER_LENGTH = 8
-"""Shorter values of parameters, such as `version=2`, are no secrets, and would match much unrelated text."""
 
 _SCHEME = re.compile(r"\s*(\S+)\s+(.*)", re.DOTALL)
 _PARAMETER = re.compile(r"""(?<![\w.-])[A-Za-z][\w.-]*+\s*+=\s*("(?:[^"\\]|\\.)*+"|'[^']*+'|[^\s,;"']*+)""", re.DOTALL)

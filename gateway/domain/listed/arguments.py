@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 
-MAX_LENGTH = 64
+from gateway.domain.listed.limits import MAX_ARGUMENT_NAME_LENGTH
+
 PLAIN_ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """Names that every client of `client_limits` takes beside each other at the root of a schema."""
 
@@ -17,7 +18,7 @@ def renamed_arguments(names: Iterable[str]) -> Mapping[str, str]:
     numbers: dict[str, int] = {}  # lower numbers of the same name stay taken, so each is tried once
     for name in stored:
         if PLAIN_ARGUMENT.fullmatch(name) is None:
-            wanted = _FOREIGN.sub("_", name)[:MAX_LENGTH] or "_"
+            wanted = _FOREIGN.sub("_", name)[:MAX_ARGUMENT_NAME_LENGTH] or "_"
             number = numbers.get(wanted, 1)
             listed = wanted if number == 1 else _numbered(wanted, number)
             while listed in taken:
@@ -30,7 +31,7 @@ def renamed_arguments(names: Iterable[str]) -> Mapping[str, str]:
 
 
 def _numbered(wanted: str, number: int) -> str:
-    return f"{wanted[: MAX_LENGTH - len(str(number)) - 1]}_{number}"
+    return f"{wanted[: MAX_ARGUMENT_NAME_LENGTH - len(str(number)) - 1]}_{number}"
 
 
 def restore_arguments(arguments: Mapping[str, object], renamed: Mapping[str, str]) -> Mapping[str, object]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.domain.json_access import Object, as_list, as_object
+from gateway.domain.listed.limits import MAX_NAMED
 from gateway.domain.listed.schema import listed_schema
 
 OPENAI, CLAUDE, CLAUDE_CODE, CURSOR = "OpenAI API", "Claude API", "Claude Code", "Cursor"
@@ -19,7 +20,6 @@ SERVER_NAME_LENGTH = 8
 """Assumed length of the name that a user gives the server in a client, such as `petstore`."""
 
 _LISTED = "the listed form"
-_MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def find_limits(tools: Iterable[Mapping[str, Any]], *, with_older: bool = False)
                 names.append(tool["name"])
     return [
         ClientFinding(
-            clients=rule.clients, text=rule.text, tools=len(names), names=tuple(names[:_MAX_NAMED]), remedy=rule.remedy
+            clients=rule.clients, text=rule.text, tools=len(names), names=tuple(names[:MAX_NAMED]), remedy=rule.remedy
         )
         for rule, names in zip(rules, exceeding, strict=True)
         if names

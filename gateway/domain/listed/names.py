@@ -11,7 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-MAX_NAME_LENGTH = 64
+from gateway.domain.listed.limits import MAX_NAME_LENGTH
+
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """Names that every client of `client_limits` takes."""
 

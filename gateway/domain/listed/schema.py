@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gateway.domain.json_access import Object, as_list, as_object
+from gateway.domain.listed.limits import MAX_BRANCHES, MAX_DEPTH, MAX_VISITS
 from gateway.domain.listed.references import ReferenceTargets
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -20,10 +21,6 @@ _ROOT_REFUSED = frozenset((*_REFERENCES, *_ALTERNATIVES, *_CONDITIONS, "allOf", 
 
 _ANNOTATIONS = frozenset(("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"))
 _BACKTRACKING = re.compile(r"\(\?(?!:)|\\[1-9kpP]")
-_MAX_BRANCHES = 8
-_MAX_DEPTH = 8
-_MAX_VISITS = 500
-"""Alternatives of a root that are read: references may lead to each of them many times."""
 
 
 def listed_output_schema(schema: Object) -> Object:
@@ -70,11 +67,11 @@ class _Rewriting:
     def _arguments(self, schema: Object, *, depth: int) -> tuple[dict[str, object], list[str]]:
         """The properties of a schema and of the schemas beside them, and the names that every value has."""
         self._visits += 1
-        if self._visits > _MAX_VISITS:  # guard: listed-root-bounded
+        if self._visits > MAX_VISITS:  # guard: listed-root-bounded
             return {}, []
         schema = self._effective(schema)
         properties, required = dict(as_object(schema.get("properties")) or {}), _names(schema.get("required"))
-        if depth == _MAX_DEPTH:
+        if depth == MAX_DEPTH:
             return properties, required
         targets = filter(None, (self._targets.target_of(schema.get(keyword)) for keyword in _REFERENCES))
         for one in (*targets, *_listed(schema, "allOf")):
@@ -237,7 +234,7 @@ def _either(one: object, other: object) -> object:
     branches = [*known] if known is not None else [one]
     if other in branches:
         return one
-    return {"anyOf": [*branches, other]} if len(branches) < _MAX_BRANCHES else True
+    return {"anyOf": [*branches, other]} if len(branches) < MAX_BRANCHES else True
 
 
 def _names(value: object) -> list[str]:

@@ -4,9 +4,8 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from gateway.domain.members.formats import NAME
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.markers import Check, Form, JsonFormat, Length, Names
-
-MAX_URL_LENGTH = 2048
 
 
 def check_printable(text: str) -> str:

@@ -13,6 +13,7 @@ from gateway.domain.members.formats import CALLER, PERSON
 from gateway.domain.members.markers import About, Check, Form, Length, Option, Shape
 from gateway.domain.members.values import check_printable
 from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.limits import MAX_ACCESS_RULES, MAX_ROLE_RULES, MAX_WHO
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import Rule
 
@@ -21,9 +22,6 @@ KEYS = "keys"
 PEOPLE = "people"
 KEY, SUBJECT, GROUP, ISSUER, SCOPE = "key:", "subject:", "group:", "issuer:", "scope:"
 
-MAX_RULES = 500
-MAX_ROLES = 100
-MAX_WHO = 100
 _ANYTHING = Rule()
 _Callers = tuple[Annotated[str, Length(most=300), Form(CALLER), Check(check_printable)], ...]
 _People = tuple[Annotated[str, Length(most=300), Form(PERSON), Check(check_printable)], ...]
@@ -133,13 +131,17 @@ class AccessRules:
     ] = AccessEffect.ALLOW
     rules: Annotated[
         tuple[AccessRule, ...],
-        Length(most=MAX_RULES),
+        Length(most=MAX_ACCESS_RULES),
         About("The rules; their order has no effect."),
         Option(is_file=True),
         Shape.KEPT,
     ] = ()
     roles: Annotated[
-        tuple[RoleRule, ...], Length(most=MAX_ROLES), About("The roles of people."), Option(is_file=True), Shape.KEPT
+        tuple[RoleRule, ...],
+        Length(most=MAX_ROLE_RULES),
+        About("The roles of people."),
+        Option(is_file=True),
+        Shape.KEPT,
     ] = ()
     version: int = 1
 

@@ -18,8 +18,6 @@ from enum import Enum, auto
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.grants import GrantSecrets
 
-CODE_S = 60
-"""Seconds for which a code is valid."""
 RETRY = timedelta(seconds=10)
 """Time during which a retry with the former refresh token returns the same successor, in case the response was lost."""
 _BOUND_END = "B"

@@ -8,8 +8,9 @@ from typing import Annotated
 from gateway.domain.identifiers import ConsentId, KeyId, SignInId
 from gateway.domain.members.formats import PRINTABLE
 from gateway.domain.members.markers import About, Check, Form, Length, Option, Setter, Shape, ShownAs, StoredAs
+from gateway.domain.tenancy.limits import MAX_REDIRECT_URI_LENGTH, MAX_REDIRECT_URIS
 from gateway.domain.tenancy.recorded_fields import Omitted
-from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, MAX_URI_LENGTH, check_own
+from gateway.domain.tenancy.redirect_uris import check_own
 
 
 class ClientKind(StrEnum):
@@ -62,7 +63,7 @@ class OAuthClient:
         Shape.LISTED,
     ]
     redirect_uris: Annotated[
-        tuple[Annotated[str, Length(least=1, most=MAX_URI_LENGTH), Check(check_own)], ...],
+        tuple[Annotated[str, Length(least=1, most=MAX_REDIRECT_URI_LENGTH), Check(check_own)], ...],
         Length(least=1, most=MAX_REDIRECT_URIS),
         About("The exact redirect URIs; at 127.0.0.1, [::1] and localhost, the port is ignored."),
         Option(name="redirect-uri", metavar="URI"),

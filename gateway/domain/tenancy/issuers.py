@@ -9,9 +9,11 @@ from typing import Annotated, Literal, get_args
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
 from gateway.domain.members.formats import LABEL, PRINTABLE
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Setter, Shape
-from gateway.domain.members.values import MAX_URL_LENGTH, Url, check_url_if_any
+from gateway.domain.members.values import Url, check_url_if_any
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
+from gateway.domain.tenancy.limits import MAX_GRANT_S, MAX_SUBJECT_LENGTH
 from gateway.domain.tenancy.principals import pack_claims
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.secret_references import SecretReference
@@ -63,10 +65,6 @@ class AdmissionRule:
         )
 
 
-MAX_GRANT_S = 90 * 86_400
-"""Maximum lifetime of a grant; an unused self-registered client is deleted after the same time."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInClient:
     """The gateway's own client at an issuer, with which it signs people in (OpenID Connect Core 1.0 section 3.1).
@@ -96,10 +94,6 @@ class SignInClient:
     """Maximum lifetime of a grant in seconds."""
     max_unchecked_s: int = 12 * 3600
     """Lifetime in seconds of a sign-in without a refresh token, which the gateway cannot check again."""
-
-
-MAX_INTROSPECTION_CACHE_S = 60
-"""Limit on the seconds for which an introspection response is cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,10 +257,6 @@ class TenantIssuers:
 
 def _with(person: IdentityClaims, scope: str) -> IdentityClaims:
     return replace(person, scopes=frozenset({scope}))
-
-
-MAX_SUBJECT_LENGTH = 200
-"""Limit on a person's subject at the issuer, in characters."""
 
 
 def is_subject(text: str) -> bool:

@@ -21,9 +21,6 @@ from gateway.domain.tenancy.recorded_fields import Omitted
 PEPPER_PURPOSE = "pepper"
 """Purpose of the derived key under which the API keys are digested."""
 
-MAX_OVERLAP_S = 30 * 86400
-"""Limit on the overlap of a rotation, so that a forgotten old secret ends within a month."""
-
 KEY_PATTERN = "mcpg_[a-z]{2,12}_[0-9a-z]{20}_[A-Za-z0-9-]{43}[0-9a-f]{8}"
 """The form of a key, for secret scanners; docs/keys.md publishes it."""
 

@@ -10,6 +10,14 @@ from typing import Annotated, Final
 from gateway.domain.members.formats import POINTER
 from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Option, Shape
 from gateway.domain.members.values import ShortText, check_printable
+from gateway.domain.tenancy.limits import (
+    MAX_CONDITIONS,
+    MAX_POINTERS,
+    MAX_POLICY_RULES,
+    MAX_VALUE_LENGTH,
+    MAX_VALUES,
+    POLICY_BURST_S,
+)
 from gateway.errors import BrokenSetting
 
 
@@ -30,8 +38,6 @@ Levels = tuple[Safety, Safety]
 """The declared and the assessed level."""
 
 
-_BURST_S = 2
-"""Seconds of the rate that may arrive at once, as in the default limits."""
 _DECISION = "`confirm` asks the user through the client; `approve` asks another person."
 
 
@@ -68,11 +74,6 @@ class ConditionOperator(StrEnum):
 
 ConditionValue = str | int | float | bool
 
-MAX_RULES = 64
-MAX_CONDITIONS = 8
-MAX_POINTERS = 50
-MAX_VALUES = 50
-MAX_VALUE_LENGTH = 512
 _Value = Annotated[str, Length(most=MAX_VALUE_LENGTH)] | bool | int | float
 _Values = Annotated[tuple[_Value, ...], Length(least=1, most=MAX_VALUES)]
 _Pointers = Annotated[tuple[Annotated[str, Length(most=512), Form(POINTER)], ...], Length(most=MAX_POINTERS)]
@@ -198,14 +199,14 @@ class Policy:
     ] = None
     rules: Annotated[
         tuple[PolicyRule, ...],
-        Length(most=MAX_RULES),
+        Length(most=MAX_POLICY_RULES),
         About("The rules; the first match decides, otherwise the safety level."),
         Option(is_file=True),
         Shape.KEPT,
     ] = ()
     recorded_arguments: Annotated[
         tuple[RecordingRule, ...],
-        Length(most=MAX_RULES),
+        Length(most=MAX_POLICY_RULES),
         About("The rules for arguments in the audit trail; the first match applies, otherwise none is recorded."),
         Option(name="record", is_file=True),
         Shape.KEPT,
@@ -244,7 +245,7 @@ def follow_rate(before: Policy, after: Policy, sent: AbstractSet[str]) -> Policy
 
 
 def _burst_of(rate: float, highest: int) -> int:
-    return min(highest, max(1, math.ceil(rate * _BURST_S)))
+    return min(highest, max(1, math.ceil(rate * POLICY_BURST_S)))
 
 
 def weaker_levels(policy: Policy) -> Sequence[Safety]:

@@ -9,10 +9,10 @@ from gateway.domain.members.formats import METHOD
 from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Option, Shape
 from gateway.domain.members.values import Prose, ShortText
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.limits import MAX_SUMMARY_THRESHOLD, MIN_SUMMARY_THRESHOLD
 from gateway.domain.tenancy.policy import Safety
 
 DEFAULT_PROFILE = "default"
-MIN_SUMMARY_THRESHOLD, MAX_SUMMARY_THRESHOLD = 4096, 262_144
 _Texts = Annotated[tuple[ShortText, ...], Length(most=100)]
 _Method = Annotated[str, Form(METHOD), Check(str.upper)]
 

@@ -6,8 +6,8 @@ Accepted are https, http at the client's own machine (RFC 8252 section 7.3), and
 import re
 from urllib.parse import urlsplit
 
-MAX_URI_LENGTH = 500
-MAX_REDIRECT_URIS = 20
+from gateway.domain.tenancy.limits import MAX_REDIRECT_URI_LENGTH
+
 _LOOPBACK = re.compile(r"http://(127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{1,5})?(/[^?#]*)?(\?[^#]*)?")
 _VISIBLE_ASCII = re.compile(r"[!-~]+")
 _HOST = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
@@ -44,8 +44,8 @@ def fault_of(uri: str, *, is_trusted: bool) -> str | None:
 
     `is_trusted` is True for a client that an administrator registers, which may have any private-use scheme.
     """
-    if not 0 < len(uri) <= MAX_URI_LENGTH or not _VISIBLE_ASCII.fullmatch(uri):
-        return f"must have 1 to {MAX_URI_LENGTH} visible ASCII characters"
+    if not 0 < len(uri) <= MAX_REDIRECT_URI_LENGTH or not _VISIBLE_ASCII.fullmatch(uri):
+        return f"must have 1 to {MAX_REDIRECT_URI_LENGTH} visible ASCII characters"
     try:
         parts = urlsplit(uri)
         has_user = parts.username is not None or parts.password is not None

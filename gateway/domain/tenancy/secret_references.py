@@ -6,12 +6,11 @@ from enum import StrEnum
 from typing import Annotated
 
 from gateway.domain.members.markers import About, Length
+from gateway.domain.tenancy.limits import MAX_PATH_LENGTH
 
 _PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD = re.compile(r"[A-Za-z0-9_.-]+")
-MAX_PATH_LENGTH = 512
-"""Limit on the characters of a path or field."""
 
 
 class SecretStoreKind(StrEnum):

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from unicodedata import category, decimal, normalize
 
 from gateway.domain.text_search.escapes import ALL_ESCAPES, decode
+from gateway.domain.text_search.limits import MAX_EXPANDED, MAX_LAYERS
 
-_MAX_LAYERS = 3
 _REPLACEMENT = "?"
 _DROPPED_CATEGORIES = frozenset({"Cf", "Mn", "Me"})
 _FIRST_UNFOLDED = 0x20000
 """From this code point on, only tags and selectors have a replacement."""
 _TAGS_AND_SELECTORS = range(0xE0000, 0xE0200)
-_MAX_EXPANDED = 4
 _TAGS = range(0xE0020, 0xE007F)
 _GAP_EDGE = 32
 _PART_LENGTH = 16 * 1024
@@ -124,13 +123,13 @@ def _fold(code: int) -> str:
     digit = decimal(chr(code), None)
     if digit is not None:
         return str(digit)
-    plain = (one for one in normalize("NFKD", chr(code))[:_MAX_EXPANDED] if category(one) not in _DROPPED_CATEGORIES)
+    plain = (one for one in normalize("NFKD", chr(code))[:MAX_EXPANDED] if category(one) not in _DROPPED_CATEGORIES)
     return "".join(one if one.isascii() else _LOOKALIKES.get(ord(one), _REPLACEMENT) for one in plain)
 
 
 def _unescape(text: str) -> str:
     raw = text.encode("utf-8", "surrogatepass")
-    for _ in range(_MAX_LAYERS):
+    for _ in range(MAX_LAYERS):
         decoded = decode(raw, ALL_ESCAPES)
         if decoded == raw:
             break

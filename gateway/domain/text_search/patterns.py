@@ -10,10 +10,9 @@ from functools import lru_cache
 import jsonschema_rs
 
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.text_search.limits import MAX_COMPILED, MAX_JOINED_PATTERN_BYTES
 
 _BLANK = r"[\t-\r\x1c-\x20]"
-_PATTERN_BYTES = 4 * 2**20
-_MAX_COMPILED = 256
 
 _FEW_WORDS = r"(?: [a-z0-9]+){0,4}"
 _PERSON = r"(?:the )?(?:user|human|operator|anyone|person)"
@@ -118,8 +117,8 @@ def is_in(check: GuardrailCheck, names: tuple[str, ...], text: str) -> bool:
     return any(_compiled(tuple(patterns[name] for name in group)).is_valid(text) for group in groups if group)
 
 
-@lru_cache(_MAX_COMPILED)
+@lru_cache(MAX_COMPILED)
 def _compiled(patterns: tuple[str, ...]) -> jsonschema_rs.Draft202012Validator:
     joined = "|".join(f"(?:{pattern})" for pattern in patterns)
-    options = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES)  # guard: guardrail-linear-time
+    options = jsonschema_rs.RegexOptions(size_limit=MAX_JOINED_PATTERN_BYTES)  # guard: guardrail-linear-time
     return jsonschema_rs.Draft202012Validator({"pattern": joined}, offline=True, pattern_options=options)

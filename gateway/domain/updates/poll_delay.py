@@ -3,8 +3,9 @@
 from datetime import timedelta
 from random import uniform
 
+from gateway.domain.updates.limits import MAX_DOUBLINGS
+
 _JITTER = 0.1
-_MAX_DOUBLINGS = 12
 
 
 def poll_delay(interval: timedelta, *, failures: int, max_delay: timedelta) -> timedelta:
@@ -12,5 +13,5 @@ def poll_delay(interval: timedelta, *, failures: int, max_delay: timedelta) -> t
 
     An interval above `max_delay` is not reduced.
     """
-    slowed: timedelta = interval * 2.0 ** min(failures, _MAX_DOUBLINGS)
+    slowed: timedelta = interval * 2.0 ** min(failures, MAX_DOUBLINGS)
     return min(slowed, max(max_delay, interval)) * uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  # only spreads the load

@@ -11,13 +11,12 @@ from gateway.domain.identifiers import DeliveryId, TenantId, WebhookEndpointId
 from gateway.domain.members.markers import About, Length, Option, Shape, StoredAs
 from gateway.domain.members.values import Url
 from gateway.domain.tenancy.recorded_fields import Omitted
+from gateway.domain.updates.limits import MAX_TEXT_LENGTH, MAX_WARNINGS
 from gateway.domain.updates.source_changes import Impact
 from gateway.domain.updates.source_versions import SourceProposal
 
 TEST_KIND = "webhook_endpoint.test"
 """Kind of the test event that an admin can send; every endpoint receives it."""
-_MAX_WARNINGS = 20
-_MAX_TEXT_LENGTH = 500
 
 
 class WebhookEventKind(StrEnum):
@@ -134,7 +133,7 @@ def describe_approval(approval: Approval, *, url: str) -> Mapping[str, object]:
         "profile": approval.profile,
         "requester": _bounded(approval.requester),
         "subject": _bounded(approval.subject),
-        "warnings": [_bounded(warning) for warning in approval.warnings[:_MAX_WARNINGS]],
+        "warnings": [_bounded(warning) for warning in approval.warnings[:MAX_WARNINGS]],
         "created_at": approval.created_at,
         "expires_at": approval.expires_at,
         "decided_by": None if approval.decided_by is None else _bounded(approval.decided_by),
@@ -167,4 +166,4 @@ def describe_proposal(proposal: SourceProposal, *, tenant: TenantId, name: str) 
 
 
 def _bounded(text: str) -> str:
-    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
+    return text if len(text) <= MAX_TEXT_LENGTH else text[: MAX_TEXT_LENGTH - 1] + "…"

@@ -25,7 +25,8 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.json_text import decode_object
 from gateway.domain.refusals import ClientRefused
 from gateway.domain.tenancy.grants import ClientKind, ClientStatus, OAuthClient
-from gateway.domain.tenancy.redirect_uris import MAX_REDIRECT_URIS, fault_of
+from gateway.domain.tenancy.limits import MAX_REDIRECT_URIS
+from gateway.domain.tenancy.redirect_uris import fault_of
 from gateway.errors import (
     DocumentTooLarge,
     EgressDenied,

@@ -11,9 +11,10 @@ import secrets
 
 import structlog
 
+from gateway.domain.calls.limits import MAX_STORED_BYTES
 from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
-from gateway.domain.results import MAX_STORED_BYTES, RESULT_SCHEME, StoredResult
+from gateway.domain.results import RESULT_SCHEME, StoredResult
 from gateway.redis.caches.limits import MAX_RESULTS_OF_OWNER, MAX_RESULTS_OF_TENANT, MIN_CHARGED_BYTES, RESULT_TTL_S
 from gateway.redis.entry_mac import RESULTS, ValueMac
 from gateway.redis.event_bus import EventBus

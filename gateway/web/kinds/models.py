@@ -6,8 +6,9 @@ from typing import Annotated, Any, Generic, Literal, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.markers import Setter, Veil
-from gateway.domain.members.values import MAX_URL_LENGTH, check_printable
+from gateway.domain.members.values import check_printable
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import SHOWN_ONLY, Kind, ListFilter, T
 from gateway.kinds.members import STATUS, Member, cached, keeps, members_of, settable, shown, status_of, visible

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.json_text import MAX_DEPTH, MAX_DIGITS, load_json, refuse_many_values
+from gateway.domain.http.limits import MAX_JSON_DEPTH
+from gateway.domain.json_text import MAX_DIGITS, load_json, refuse_many_values
 from gateway.errors import DocumentTooLarge, InvalidBody
 
 Json = st.recursive(
@@ -157,10 +158,10 @@ def test_an_integer_has_at_most_so_many_digits(beside: bytes, sign: bytes) -> No
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
 def test_nesting_is_bounded_exactly(opening: bytes, closing: bytes) -> None:
     """Ours: 64 levels are read, 65 are not; many containers side by side are no depth."""
-    load_json(opening * MAX_DEPTH + b"1" + closing * MAX_DEPTH)
+    load_json(opening * MAX_JSON_DEPTH + b"1" + closing * MAX_JSON_DEPTH)
     load_json(b"[" + b",".join([b'{"a":[]}'] * 1000) + b"]")
     with pytest.raises(InvalidBody, match="nested deeper than 64"):
-        load_json(opening * (MAX_DEPTH + 1) + b"1" + closing * (MAX_DEPTH + 1))
+        load_json(opening * (MAX_JSON_DEPTH + 1) + b"1" + closing * (MAX_JSON_DEPTH + 1))
 
 
 def test_a_duplicate_in_a_large_text_is_refused_without_a_search() -> None:

@@ -57,7 +57,7 @@ async def test_a_loop_that_fails_is_started_again(
 ) -> None:
     """Ours: a bug in a heartbeat, or a cancellation that was not meant for it, ends one beat, not the heartbeat
     (SRV-4)."""
-    monkeypatch.setattr("gateway.domain.fairness.task_supervisor._RESTART_S", 0)
+    monkeypatch.setattr("gateway.domain.fairness.task_supervisor.RESTART_S", 0)
     begun: list[int] = []
     is_third = anyio.Event()
 
@@ -80,7 +80,7 @@ async def test_a_loop_that_fails_is_started_again(
 
 async def test_a_loop_whose_failure_cannot_be_logged_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a program that embeds the gateway decides where its log goes; a loop that fails often is named (SRV-4)."""
-    monkeypatch.setattr("gateway.domain.fairness.task_supervisor._RESTART_S", 0)
+    monkeypatch.setattr("gateway.domain.fairness.task_supervisor.RESTART_S", 0)
     begun: list[int] = []
     is_fourth, may_fail = anyio.Event(), anyio.Event()
 
@@ -143,7 +143,7 @@ async def test_tasks_are_named_after_their_work_and_receive_its_arguments() -> N
 
 async def test_a_task_that_does_not_end_holds_up_closing_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a task that ignores its cancellation is reported, and the replica ends."""
-    monkeypatch.setattr("gateway.domain.fairness.task_supervisor._CLOSING_S", 0.05)
+    monkeypatch.setattr("gateway.domain.fairness.task_supervisor.CLOSING_S", 0.05)
     release = asyncio.Event()
 
     async def ignore() -> None:

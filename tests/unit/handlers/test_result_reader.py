@@ -10,8 +10,9 @@ import pytest
 
 from gateway.definitions.large_results.element_conditions import ElementCondition
 from gateway.definitions.large_results.pages import PartRequest
+from gateway.domain.calls.limits import MAX_STORED_BYTES
 from gateway.domain.identifiers import TenantId
-from gateway.domain.results import MAX_STORED_BYTES, StoredResult
+from gateway.domain.results import StoredResult
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.handlers.result_reader import ResultReader, request_of_query, size_as_json

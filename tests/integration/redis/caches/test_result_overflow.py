@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.calls.limits import MAX_STORED_BYTES
 from gateway.domain.identifiers import TenantId
-from gateway.domain.results import MAX_STORED_BYTES, StoredResult
+from gateway.domain.results import StoredResult
 from gateway.redis.caches.result_overflow import ResultOverflow
 from gateway.redis.event_bus import EventBus
 

@@ -5,7 +5,8 @@ import threading
 import anyio
 import pytest
 
-from gateway.domain.fairness.large_work import MAX_INLINE_BYTES, run_large
+from gateway.domain.fairness.large_work import run_large
+from gateway.domain.fairness.limits import MAX_INLINE_BYTES
 from gateway.domain.fairness.thread_kinds import HANDLERS, THREAD_KINDS
 from gateway.domain.fairness.threads import ThreadKind, ThreadPool, run_in_thread, thread_pool
 from gateway.domain.identifiers import TenantId
