@@ -1257,7 +1257,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "once-repeated": (NEVER, "test_other_texts_stay"),
     },
     "tests/unit/calls/test_upstream_head.py": {
-        "shown-headers-bounded": (swap("[: min(_MAX_VALUE_LENGTH, room)]", ""), "test_long_headers_are_cut"),
+        "shown-headers-bounded": (swap("[: min(MAX_HEADER_LENGTH, room)]", ""), "test_long_headers_are_cut"),
     },
     "tests/behaviour/openapi/test_query_tools.py": {
         "found-tools-listed": (

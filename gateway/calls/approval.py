@@ -21,6 +21,7 @@ import structlog
 
 from gateway.calls.approval_refusal import facts_of, refuse
 from gateway.calls.invocation import Invocation, PrimitiveLookup
+from gateway.calls.limits import APPROVAL_POLL_S, FINISH_S, MAX_WAITING
 from gateway.calls.policy import describe_reason
 from gateway.calls.risk_warnings import describe_risk, show_call
 from gateway.calls.safeguards import BoundCall, LookupRenewed
@@ -61,11 +62,7 @@ APPROVE: Final = "gateway/approve"
 APPROVED: Final = "gateway/approved"
 """Key under which a call stores its approval, its claim and the digest of its content for later rounds."""
 
-MAX_WAITING: Final = 512
-"""Maximum number of calls that wait on this replica; one tenant may use a quarter. Further calls do not wait."""
-_POLL_S = 5.0
 _RENEW_S = LEASE.total_seconds() / 3
-_FINISH_S = 5.0
 _PROGRESS_STEP = 1e-6
 """Progress of a waiting call; smaller than later values from its handler, because progress must increase."""
 
@@ -133,7 +130,7 @@ class ApprovalStation:
                 await call.peer.note_wait(facts_of(self.catalog, approval))
                 await call.peer.progress(steps * _PROGRESS_STEP, None, f"waiting for the approval {approval.id}")
                 with anyio.move_on_after(
-                    min(_POLL_S, until - anyio.current_time())
+                    min(APPROVAL_POLL_S, until - anyio.current_time())
                 ):  # the event may be lost, so the state is also polled
                     await changed.wait()
                 changed.clear()
@@ -186,7 +183,7 @@ class ApprovalStation:
         """
         self._claims.pop(claim, None)
         try:
-            with anyio.move_on_after(_FINISH_S, shield=True):
+            with anyio.move_on_after(FINISH_S, shield=True):
                 if has_next_round:
                     is_stored = await park_approval(tenant, self.catalog, approval, claim)
                 else:

@@ -7,7 +7,7 @@ import msgspec
 
 from gateway.calls import result_rendering
 from gateway.calls.arguments.costly_validation import CostlyValidation
-from gateway.calls.limits import ITEM_BYTES, MAX_RESULT_BYTES, MAX_TEXT_BYTES
+from gateway.calls.limits import ITEM_BYTES, MAX_COMPLETION_LENGTH, MAX_RESULT_BYTES, MAX_TEXT_BYTES
 from gateway.calls.result_plan import WHOLE_START, read_result, start_of_text, structure_of
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
@@ -20,13 +20,12 @@ from gateway.domain.refusals import OutputInvalid
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, Unavailable
 from gateway.handlers.binding import BoundPrompt, BoundResource
+from gateway.handlers.limits import MAX_COMPLETIONS
 
 _INVALID_FORM = "the handler's result does not have the form that the protocol requires"
 _NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _INLINE = 1024 * 1024
 """Bytes above which a result without structured content is not decoded."""
-_MAX_VALUES = 100
-_MAX_VALUE_LENGTH = 4096
 _STRUCTURED = b',"structuredContent":'
 _IS_ERROR = b',"isError":'
 _DONE = _IS_ERROR + b"false"
@@ -233,9 +232,9 @@ def check_completions(found: Completions) -> Completions:
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
         raise HandlerFailed(f"{_INVALID_FORM}: values must be strings, and their total a number")
-    shown = tuple(value[:_MAX_VALUE_LENGTH] for value in found.values[:_MAX_VALUES])
+    shown = tuple(value[:MAX_COMPLETION_LENGTH] for value in found.values[:MAX_COMPLETIONS])
     _json(shown)
-    has_more = found.has_more or len(found.values) > _MAX_VALUES
+    has_more = found.has_more or len(found.values) > MAX_COMPLETIONS
     total = len(found.values) if found.total is None and not found.has_more else found.total
     return Completions(values=shown, total=total, has_more=has_more)
 

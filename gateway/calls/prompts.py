@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from typing import cast
 
 from gateway.calls.invocation import Invocation
+from gateway.calls.limits import MAX_EMBEDDED, MAX_PROMPT_ARGUMENT_LENGTH
 from gateway.domain.refusals import MissingArguments
 from gateway.domain.results import Messages
 from gateway.errors import ArgumentsInvalid, HandlerFailed, NotFound
 from gateway.handlers.binding import BoundPrompt
-
-_MAX_ARGUMENT_LENGTH = 64 * 1024
-_MAX_EMBEDDED = 16
 
 
 def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
@@ -29,8 +27,8 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
     for name, value in arguments.items():
         if not isinstance(cast("object", value), str):
             raise ArgumentsInvalid(f"the argument {name!r} is not a string")
-        if len(value) > _MAX_ARGUMENT_LENGTH:
-            raise ArgumentsInvalid(f"the argument {name!r} has more than {_MAX_ARGUMENT_LENGTH} characters")
+        if len(value) > MAX_PROMPT_ARGUMENT_LENGTH:
+            raise ArgumentsInvalid(f"the argument {name!r} has more than {MAX_PROMPT_ARGUMENT_LENGTH} characters")
 
 
 async def embed_resources(messages: Messages, call: Invocation) -> Messages:
@@ -48,8 +46,8 @@ async def embed_resources(messages: Messages, call: Invocation) -> Messages:
             found.append(message)
             continue
         embedded += 1
-        if embedded > _MAX_EMBEDDED:
-            raise HandlerFailed(f"the prompt embeds more than {_MAX_EMBEDDED} resources")
+        if embedded > MAX_EMBEDDED:
+            raise HandlerFailed(f"the prompt embeds more than {MAX_EMBEDDED} resources")
         found += await _embed(message, uri, call)
     return Messages(messages=found, description=messages.description)
 

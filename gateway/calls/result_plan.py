@@ -6,19 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
+from gateway.calls.limits import MAX_DOCUMENTS, MAX_OUTLINE_BYTES, MAX_PREVIEW_BYTES, MAX_PREVIEW_PARTS
 from gateway.calls.truncation import cut_json, cut_text
 from gateway.calls.upstream_errors import quote
 from gateway.definitions.large_results.document import ResultDocument, read_document
 from gateway.definitions.large_results.json_parts import text_of
 from gateway.definitions.large_results.outline import outline
 from gateway.sandbox.result_tasks import ResultTask
-
-_MAX_DOCUMENTS: Final = 4
-"""Limit on the summaries of one result; further large text blocks are unchanged."""
-_MAX_OUTLINE: Final = 4096
-_MAX_PREVIEW: Final = 4096
-_MAX_PREVIEW_PARTS: Final = 50_000
-"""Up to this number of parts, the preview shows small members of the whole document; above it, the truncated start."""
 
 
 class ResultMembers(msgspec.Struct):
@@ -95,7 +89,7 @@ def _plan(threshold: int, members: bytes) -> ResultPlan | None:
         if repeated is not None and (text == repeated or raw == _EMPTY_TEXT):
             continue
         body = b"" if text is None else text.encode("utf-8", "replace")
-        is_full = sum(isinstance(block, LargePart) for block in blocks) >= _MAX_DOCUMENTS
+        is_full = sum(isinstance(block, LargePart) for block in blocks) >= MAX_DOCUMENTS
         blocks.append(raw if is_full or len(body) <= threshold else _large_part(body, budget))
     if not any(isinstance(block, LargePart) for block in blocks):
         return None
@@ -107,18 +101,18 @@ def _plan(threshold: int, members: bytes) -> ResultPlan | None:
 def _large_part(body: bytes, budget: int) -> LargePart:
     document = read_document(body)
     assert document is not None  # a text block of the result, so UTF-8
-    room = min(budget, _MAX_PREVIEW)
+    room = min(budget, MAX_PREVIEW_BYTES)
     shape = None
     if document.is_json:
         try:
-            shape = outline(document.body, room=min(budget // 2, _MAX_OUTLINE))
+            shape = outline(document.body, room=min(budget // 2, MAX_OUTLINE_BYTES))
         except RecursionError:  # the parser reads less depth here than at the check
             document = replace(document, is_json=False)
     if shape is None:
         return LargePart(
             document, f"text of {document.count_lines():,} lines", cut_text(body.decode(), room).kept.decode()
         )
-    start = cut_json(document.body, room, max_parts=_MAX_PREVIEW_PARTS)
+    start = cut_json(document.body, room, max_parts=MAX_PREVIEW_PARTS)
     return LargePart(document, shape, start.kept.decode("utf-8", "replace"))
 
 

@@ -16,7 +16,14 @@ import orjson
 import structlog
 
 from gateway.calls.arguments.duplicate_members import has_repeated_names
-from gateway.calls.limits import MAX_BINARY_BYTES, MAX_TEXT_BYTES
+from gateway.calls.limits import (
+    CHECKED_BYTES,
+    MAX_BINARY_BYTES,
+    MAX_DECODED_BYTES,
+    MAX_TEXT_BYTES,
+    MAX_TYPE_LENGTH,
+    MAX_WHOLE_BYTES,
+)
 from gateway.calls.result_plan import WHOLE_START
 from gateway.calls.result_summary import Summaries
 from gateway.calls.truncation import Truncated, cut_json, cut_start, cut_text, describe, has_many_parts
@@ -36,17 +43,12 @@ from gateway.handlers.response_body.result_processes import ResultProcesses
 log = structlog.get_logger(__name__)
 
 
-_MAX_WHOLE_BYTES = 10 * 1024 * 1024
-_MAX_DECODED_BYTES = 4 * MAX_TEXT_BYTES + 64
-"""Bytes of a text that are decoded before it is cut: a character has up to four."""
-_CHECKED_BYTES = 256 * 1024
 _TOO_MANY_DIGITS = "the result has an integer of more than 4,300 digits (the limit); send it as a string"
 CRASHED = "the call failed inside the gateway"
 """The error message for an unexpected exception."""
 
 APPROVAL_META: Final = "gateway/approval"
 """Key of `_meta` for the approval of a call."""
-_MAX_TYPE = 256
 _TEXT_START = b'"content":[{"type":"text","text":'
 _END = b'],"isError":false'
 _REPEATED = (
@@ -112,7 +114,7 @@ class ResultRenderer:
         is_whole = is_whole and (is_json(kind_of(response)[0]) if has_schema else is_read(response))
         link = None
         if is_kept and not is_whole and is_too_large(response):
-            link = await self._keep(call, response.content_type[:_MAX_TYPE], response.body)
+            link = await self._keep(call, response.content_type[:MAX_TYPE_LENGTH], response.body)
         work = partial(content, response, link=link, is_whole=is_whole, has_schema=has_schema)
         return await run_large(call.principal.tenant, len(response.body), work)
 
@@ -261,7 +263,7 @@ def _by_kind(kind: str, response: UpstreamResponse, link: str | None, is_whole: 
     if is_media:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
     # a multipart body is unreadable without the boundary in its content type
-    whole = response.content_type[:_MAX_TYPE] if family == "multipart" else kind
+    whole = response.content_type[:MAX_TYPE_LENGTH] if family == "multipart" else kind
     resource = {
         "uri": "about:blank#upstream-body",
         "mimeType": whole or "application/octet-stream",
@@ -286,7 +288,7 @@ def _cut_structure(cut: Truncated, response: UpstreamResponse, link: str | None)
 def _text(text: str, response: UpstreamResponse, link: str | None, is_whole: bool) -> bytes:
     if response.cut is None and (is_whole or len(text) * 4 <= MAX_TEXT_BYTES):
         return _TEXT_START + quote(text) + b'}],"isError":false'
-    cut = cut_text(text, _MAX_WHOLE_BYTES if is_whole else MAX_TEXT_BYTES, whole=len(response.body))
+    cut = cut_text(text, MAX_WHOLE_BYTES if is_whole else MAX_TEXT_BYTES, whole=len(response.body))
     unread = None if response.cut is None else f"This result is cut: {response.cut}."
     if not cut.notes:
         return _blocks(text, unread)
@@ -336,7 +338,7 @@ def _marked_charset(body: bytes) -> str | None:
 
 def _decoded(response: UpstreamResponse, is_whole: bool, *, is_xml: bool = False) -> str:
     """The text of the response; of a text that will be cut, a start that is long enough in every charset."""
-    body = response.body if is_whole else response.body[:_MAX_DECODED_BYTES]
+    body = response.body if is_whole else response.body[:MAX_DECODED_BYTES]
     return decode_text(body, kind_of(response)[1], is_xml=is_xml)
 
 
@@ -358,8 +360,8 @@ def _is_json(raw: bytes) -> bool:
     decoder, view = getincrementaldecoder("utf-8")(), memoryview(raw)
     try:
         msgspec.json.decode(raw, type=msgspec.Raw)
-        for start in range(0, len(raw), _CHECKED_BYTES):
-            decoder.decode(view[start : start + _CHECKED_BYTES])
+        for start in range(0, len(raw), CHECKED_BYTES):
+            decoder.decode(view[start : start + CHECKED_BYTES])
         decoder.decode(b"", final=True)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False

@@ -5,10 +5,11 @@ are unchanged. Redaction, guardrails and output schemas are applied before, so t
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import orjson
 
+from gateway.calls.limits import MAX_STORED_DOCUMENTS_BYTES
 from gateway.calls.result_plan import PLAN, WHOLE_START, LargePart, ResultPlan, start_of_text, structure_of
 from gateway.calls.truncation import cut_json, cut_start, cut_text, describe
 from gateway.calls.upstream_errors import quote
@@ -21,9 +22,6 @@ from gateway.handlers.response_body.result_processes import ResultProcesses
 
 Keep: TypeAlias = Callable[[str, bytes], Awaitable[str | None]]
 """Stores a document of a content type for the caller; returns its URI, or None if it cannot be stored."""
-
-_MAX_STORED: Final = 20 * 1024 * 1024
-"""Limit on the stored bytes of one result: an owner has 32 MiB, so the last document does not evict the first."""
 
 
 class Summaries:
@@ -49,7 +47,7 @@ class Summaries:
 
     async def _carry_out(self, tenant: TenantId, plan: ResultPlan, keep: Keep) -> bytes:
         blocks: list[bytes] = []
-        room = _MAX_STORED
+        room = MAX_STORED_DOCUMENTS_BYTES
         for block in plan.blocks:
             if isinstance(block, bytes):
                 blocks.append(block)

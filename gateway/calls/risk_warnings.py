@@ -12,6 +12,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from gateway.calls.limits import (
+    MAX_COUNTED_BYTES,
+    MAX_FACT_LENGTH,
+    MAX_FACTS,
+    MAX_LISTS,
+    MAX_SEARCHED_DESCRIPTION_LENGTH,
+    MAX_STATEMENTS,
+)
 from gateway.domain.calls.approvals import RequestShown
 from gateway.domain.json_text import decode_json
 from gateway.domain.primitives import Primitive
@@ -42,13 +50,7 @@ _REVERSIBILITY = re.compile(
 _QUOTED_LENGTH = 200
 """Characters of a sentence that are quoted before and after the word."""
 
-_MAX_FACT_LENGTH = 500
-_MAX_COUNTED_LENGTH = 256 * 1024
-_MAX_DESCRIPTION_LENGTH = 8_000
-_MAX_FACTS = 20
-_MAX_LISTS = 5
 _ACTION_PREFIXES = ("sends ", "may send ", "calls ", "may call ", "and makes ")
-_MAX_STATEMENTS = 5
 _LEFT_OUT = re.compile(r"… \(\d+ |\(\d+ bytes that are not text\)|^and \d+ further ", re.MULTILINE)
 """The marks of `gateway.handlers.previews.requests` for omitted parts."""
 
@@ -78,13 +80,13 @@ def show_call(preview: str, prepared: Prepared, name: str) -> RequestShown:
 
 def describe_risk(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> tuple[str, ...]:
     """Return facts about the call as sentences; the first one states the effect."""
-    facts = [*_effects(subject, prepared, shown, preview), *islice(_definition_statements(subject), _MAX_STATEMENTS)]
+    facts = [*_effects(subject, prepared, shown, preview), *islice(_definition_statements(subject), MAX_STATEMENTS)]
     if prepared.request is not None:
         facts += [
             *_list_lengths(prepared.request.body),
             *_repeated_parameters(shown.url),
         ]  # limited, because the caller chooses their number
-    return tuple(truncate(fact, _MAX_FACT_LENGTH) for fact in facts[:_MAX_FACTS])
+    return tuple(truncate(fact, MAX_FACT_LENGTH) for fact in facts[:MAX_FACTS])
 
 
 def _effects(subject: Tool | Primitive, prepared: Prepared, shown: RequestShown, preview: str) -> Iterator[str]:
@@ -110,7 +112,7 @@ def _repeated_parameters(url: str) -> Iterator[str]:
 
 def _list_lengths(body: bytes | None) -> Iterator[str]:
     """Count the entries of lists in a JSON body, which often name the objects that are changed."""
-    if not body or len(body) > _MAX_COUNTED_LENGTH:
+    if not body or len(body) > MAX_COUNTED_BYTES:
         return
     try:
         found: object = decode_json(body)
@@ -121,7 +123,7 @@ def _list_lengths(body: bytes | None) -> Iterator[str]:
     if isinstance(found, dict):
         members = cast("dict[str, object]", found).items()
         lists = [(name, cast("list[object]", value)) for name, value in members if isinstance(value, list)]
-        for name, entries in lists[:_MAX_LISTS]:
+        for name, entries in lists[:MAX_LISTS]:
             yield f"{truncate(escape(name), 60)!r} in the body lists {len(entries)} entries."
 
 
@@ -133,7 +135,7 @@ def _definition_statements(subject: Tool | Primitive) -> Iterator[str]:
         return
     if stated.annotations is not None and stated.annotations.destructive_hint:
         yield "The definition marks it as destructive."
-    for sentence in _SENTENCE.findall((stated.description or "")[:_MAX_DESCRIPTION_LENGTH]):
+    for sentence in _SENTENCE.findall((stated.description or "")[:MAX_SEARCHED_DESCRIPTION_LENGTH]):
         if found := _REVERSIBILITY.search(sentence):
             quoted = sentence[max(found.start() - _QUOTED_LENGTH, 0) : found.end() + _QUOTED_LENGTH]
             yield f"The description states: {escape(quoted.strip())!r}."

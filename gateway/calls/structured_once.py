@@ -9,18 +9,19 @@ from typing import Final
 
 import msgspec
 
+from gateway.calls.limits import (
+    MAX_DESCRIBED_BYTES,
+    MAX_DESCRIBED_PARTS,
+    MAX_NAME_LENGTH,
+    MAX_NAMED,
+    MIN_REPLACED_BYTES,
+)
 from gateway.calls.upstream_errors import quote
 
 _TEXT: Final = b'"content":[{"type":"text","text":'
 _STRUCTURED: Final = b'],"structuredContent":'
 _ERROR: Final = b',"isError":'
 _SUCCESS: Final = b',"isError":false'
-_MIN_BYTES: Final = 256
-"""Bytes of JSON below which a sentence saves nothing."""
-_MAX_READ_BYTES: Final = 256 * 1024
-_MAX_PARTS: Final = 20_000
-_MAX_NAMED: Final = 8
-_MAX_NAME_LENGTH: Final = 40
 _KINDS: Final[Mapping[bytes, str]] = {
     b"{": "object",
     b"[": "array",
@@ -42,7 +43,7 @@ def replace_duplicate_text(members: bytes, *, is_modern: bool) -> bytes:
     if at < 0 or not members.startswith(_SUCCESS, end):
         return members
     structured = members[at + len(_STRUCTURED) : end]
-    if len(structured) < _MIN_BYTES or not (is_modern or structured.startswith(b"{")):  # guard: once-structured
+    if len(structured) < MIN_REPLACED_BYTES or not (is_modern or structured.startswith(b"{")):  # guard: once-structured
         return members
     repeated = b"".join((_TEXT, quote(structured.decode()), b"}"))
     if not members.startswith(repeated):  # guard: once-repeated
@@ -53,7 +54,7 @@ def replace_duplicate_text(members: bytes, *, is_modern: bool) -> bytes:
 def summarise(structured: bytes) -> str:
     """Return a sentence about the shape of a JSON value: its kind, its size, and the first members with their kinds."""
     size = f"{len(structured):,} bytes of JSON, in structured content"
-    if len(structured) > _MAX_READ_BYTES or structured.count(b",") > _MAX_PARTS:
+    if len(structured) > MAX_DESCRIBED_BYTES or structured.count(b",") > MAX_DESCRIBED_PARTS:
         return f"The result is {size}."
     try:
         return f"The result is {size}: {_shape(structured)}."
@@ -66,7 +67,7 @@ def _shape(raw: bytes) -> str:
         kind = _kind(raw)
         return f"an {kind}" if kind.startswith("array") else f"a {kind}"
     parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    members = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:_MAX_NAMED]]
+    members = [f"{_name(name)} ({_kind(bytes(value))})" for name, value in list(parts.items())[:MAX_NAMED]]
     further = f" and {len(parts) - len(members)} more" if len(parts) > len(members) else ""
     return f"an object with {', '.join(members)}{further}"
 
@@ -77,4 +78,4 @@ def _kind(raw: bytes) -> str:
 
 
 def _name(name: str) -> str:
-    return "".join(character for character in name[:_MAX_NAME_LENGTH] if character.isprintable())
+    return "".join(character for character in name[:MAX_NAME_LENGTH] if character.isprintable())

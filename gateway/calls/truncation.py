@@ -15,16 +15,18 @@ from itertools import islice
 
 import msgspec
 
-from gateway.calls.limits import MAX_SCANNED_MEMBERS, MAX_SPLIT_BYTES
+from gateway.calls.limits import (
+    COUNTED_BYTES,
+    MAX_NOTES,
+    MAX_PARTS,
+    MAX_SCANNED_MEMBERS,
+    MAX_SPLIT_BYTES,
+    MAX_TRUNCATED_DEPTH,
+    MIN_CUT_BYTES,
+)
 from gateway.definitions.large_results.json_parts import parts_of, split_list
 from gateway.domain.json_access import point
 
-_MAX_PARTS = 300_000
-_COUNTED_BYTES = 1024 * 1024
-"""Bytes that are counted at once: the start shows most JSON of very many parts."""
-_MAX_NOTES = 10
-_MAX_DEPTH = 48
-_MIN_CUT_BYTES = 16
 _LAST_LINES = 4096
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _CLOSING = bytes.maketrans(b"[{", b"]}")
@@ -39,7 +41,7 @@ class Truncated:
     notes: tuple[str, ...] = ()
 
 
-def cut_json(compact: bytes, limit: int, *, max_parts: int = _MAX_PARTS) -> Truncated:
+def cut_json(compact: bytes, limit: int, *, max_parts: int = MAX_PARTS) -> Truncated:
     """Truncate compact, valid JSON to about `limit` bytes of valid JSON; many shortened strings may exceed it.
 
     JSON with more parts, or too deep for the parser, is cut after its last complete part.
@@ -53,17 +55,17 @@ def cut_json(compact: bytes, limit: int, *, max_parts: int = _MAX_PARTS) -> Trun
         kept = truncator.value(compact, limit, "", 0)
     except RecursionError:
         return _cut_after(compact, limit, len(compact))
-    notes = tuple(truncator.notes[:_MAX_NOTES])
+    notes = tuple(truncator.notes[:MAX_NOTES])
     further = len(truncator.notes) - len(notes)
     return Truncated(kept, (*notes, f"{further} further parts are cut") if further else notes)
 
 
-def has_many_parts(raw: bytes, max_parts: int = _MAX_PARTS) -> bool:
+def has_many_parts(raw: bytes, max_parts: int = MAX_PARTS) -> bool:
     """True if only the kept part of the JSON text is read."""
     commas = colons = 0
-    for start in range(0, len(raw), _COUNTED_BYTES):
-        commas += raw.count(b",", start, start + _COUNTED_BYTES)
-        colons += raw.count(b":", start, start + _COUNTED_BYTES)
+    for start in range(0, len(raw), COUNTED_BYTES):
+        commas += raw.count(b",", start, start + COUNTED_BYTES)
+        colons += raw.count(b":", start, start + COUNTED_BYTES)
         if max(commas, colons) > max_parts:
             return True
     return False
@@ -118,7 +120,12 @@ class _Truncator:
         if opening == b'"':
             return self._string(raw, limit, where)
         self._work += len(raw)
-        if opening in b"[{" and depth < _MAX_DEPTH and limit >= _MIN_CUT_BYTES and self._work <= MAX_SPLIT_BYTES:
+        if (
+            opening in b"[{"
+            and depth < MAX_TRUNCATED_DEPTH
+            and limit >= MIN_CUT_BYTES
+            and self._work <= MAX_SPLIT_BYTES
+        ):
             return self._list(raw, limit, where, depth) if opening == b"[" else self._object(raw, limit, where, depth)
         self._note(where, f"{len(raw):,} bytes are omitted")
         return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"

@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from gateway.calls.limits import MAX_ERROR_BODY_LENGTH, MAX_HINT_LENGTH
 from gateway.calls.upstream_head import META, head_meta, shown_headers, status_line
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.handlers.response_body.charsets import decode_text
@@ -12,8 +13,6 @@ from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind
 FIRST_ERROR = 300
 
 _FIRST_REFUSAL = 400
-_MAX_ERROR_BODY = 2048
-_MAX_HINT = 64
 
 
 def error_result(response: UpstreamResponse) -> bytes:
@@ -25,7 +24,7 @@ def error_result(response: UpstreamResponse) -> bytes:
         lines.append(f"The upstream redirects to {host}; redirects are not followed.")
         meta["location_host"] = host
     if response.retry_after is not None:
-        hint = " ".join(response.retry_after.split())[:_MAX_HINT]
+        hint = " ".join(response.retry_after.split())[:MAX_HINT_LENGTH]
         lines.append(f"Retry-After: {hint}")
         meta["retry_after"] = hint
     body_text = _shown_body(response)
@@ -45,9 +44,9 @@ def _shown_body(response: UpstreamResponse) -> str:
     if not response.body:
         return ""
     kind, parameters = kind_of(response)
-    head = response.body[: _MAX_ERROR_BODY * 4]
+    head = response.body[: MAX_ERROR_BODY_LENGTH * 4]
     if is_json(kind) or is_text(kind) or is_utf8(head):
-        return decode_text(head, parameters)[:_MAX_ERROR_BODY]
+        return decode_text(head, parameters)[:MAX_ERROR_BODY_LENGTH]
     return f"({len(response.body)} bytes of {kind or 'an unnamed type'})"
 
 

@@ -8,14 +8,13 @@ from http import HTTPStatus
 
 import orjson
 
+from gateway.calls.limits import MAX_HEAD_LENGTH, MAX_HEADER_LENGTH
 from gateway.domain.http.requests import UpstreamResponse
 
 META = "gateway/upstream"
 
 _OK, _CREATED, _ACCEPTED = 200, 201, 202
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
-_MAX_VALUE_LENGTH = 1024
-_MAX_HEAD_LENGTH = 8 * 1024
 _LOCATION = "location"
 _BODY_END = b'],"structuredContent":'
 _CONTENT_END = b'],"isError":'
@@ -28,10 +27,10 @@ def status_line(status: int) -> str:
 
 def shown_headers(response: UpstreamResponse) -> dict[str, str]:
     """Return the selected headers, each cut to 1,024 characters, all together to about 8 kB."""
-    room = _MAX_HEAD_LENGTH
+    room = MAX_HEAD_LENGTH
     found: dict[str, str] = {}
     for name, value in response.headers:
-        found[name] = value[: min(_MAX_VALUE_LENGTH, room)]  # guard: shown-headers-bounded
+        found[name] = value[: min(MAX_HEADER_LENGTH, room)]  # guard: shown-headers-bounded
         room -= len(found[name])
     return found
 

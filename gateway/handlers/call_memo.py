@@ -12,9 +12,7 @@ import msgspec
 
 from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.interfaces import Peer
-
-_MAX_ENTRY_BYTES = 8 * 1024
-_MAX_MEMO_BYTES = 32 * 1024
+from gateway.handlers.limits import MAX_MEMO_BYTES, MAX_MEMO_ENTRY_BYTES
 
 
 class CallMemo:
@@ -22,7 +20,7 @@ class CallMemo:
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
-        self._left = _MAX_MEMO_BYTES
+        self._left = MAX_MEMO_BYTES
 
     async def once(self, key: str, act: Callable[[], Awaitable[Any]], *, repeatable: bool) -> Any:
         """Return the action's result, a JSON value. A result stored in an earlier round is returned without running it.
@@ -56,7 +54,7 @@ class CallMemo:
     def _store_entry(self, key: str, value: Any, *, repeatable: bool) -> None:
         kept: dict[str, Any] = {"value": value}
         size = _size(kept)
-        if size <= min(_MAX_ENTRY_BYTES, self._left):
+        if size <= min(MAX_MEMO_ENTRY_BYTES, self._left):
             self._left -= size
             self._peer.remember(key, kept)
         elif not repeatable:  # guard: rounds-lost
@@ -67,4 +65,4 @@ def _size(value: object) -> int:
     try:
         return len(msgspec.json.encode(value))
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
-        return _MAX_MEMO_BYTES + 1
+        return MAX_MEMO_BYTES + 1

@@ -11,13 +11,12 @@ from gateway.domain.results import Completions
 from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Call
+from gateway.handlers.limits import COMPLETION_S, MAX_COMPLETIONS
 from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.runner import completions
 from gateway.handlers.python.signatures import Completing, CompletionFunction
 from gateway.handlers.response_body.reading import read_json
 
-_COMPLETION_S = 10.0
-_MAX_VALUES = 100
 _FIRST_ERROR = 300
 
 
@@ -37,10 +36,12 @@ class DeclaredCompleter:
         match self.declared.get(argument):
             case ListedValues() as listed:
                 found = listed.matching(value)
-                return Completions(values=found[:_MAX_VALUES], total=len(found), has_more=len(found) > _MAX_VALUES)
+                return Completions(
+                    values=found[:MAX_COMPLETIONS], total=len(found), has_more=len(found) > MAX_COMPLETIONS
+                )
             case FetchedValues(http=http):
                 requester = HttpRequester(http, self.egress)
-                with call.within(_COMPLETION_S):
+                with call.within(COMPLETION_S):
                     return await _fetch(requester, value, chosen, call)
             case None:
                 return Completions(values=())
@@ -62,7 +63,7 @@ class PythonCompleter:
         """
         completing = Completing(principal=call.principal.without_token(), argument=argument, value=value, chosen=chosen)
         is_async = inspect.iscoroutinefunction(self.function)
-        with call.within(min(_COMPLETION_S, self.code.timeout_s)):
+        with call.within(min(COMPLETION_S, self.code.timeout_s)):
             return await completions(self.function, completing, is_async=is_async)
 
 
@@ -74,7 +75,9 @@ async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str]
     if not isinstance(found, list):
         raise HandlerFailed("the upstream's response is not a list of values")
     values = [_text(each) for each in cast("list[object]", found)]
-    return Completions(values=tuple(values[:_MAX_VALUES]), total=len(values), has_more=len(values) > _MAX_VALUES)
+    return Completions(
+        values=tuple(values[:MAX_COMPLETIONS]), total=len(values), has_more=len(values) > MAX_COMPLETIONS
+    )
 
 
 def _text(value: object) -> str:

@@ -37,6 +37,7 @@ from gateway.handlers.declared_results import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Completer, Handler, ResourceHandler, SecretReader, ToolHandler
+from gateway.handlers.limits import MAX_INLINE_DECLARATION_BYTES, MAX_INVALID_REASON_LENGTH
 from gateway.handlers.live.handlers import (
     LiveAction,
     LiveCompleter,
@@ -62,8 +63,6 @@ from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.body_room import BodyRoom
 from gateway.upstream.client import UpstreamClient
 
-_MAX_INLINE_BYTES = 16 * 1024  # a larger declaration is parsed in a thread: 1 MiB of placeholders takes 2.6 s
-_MAX_REASON_LENGTH = 300
 _Result = TypeVar("_Result")
 
 
@@ -221,7 +220,7 @@ class HandlerFactory:
             runs = self._live_handler(snapshot, item, family)
             completer = LiveCompleter(runs) if isinstance(runs, LiveTarget) else None
         else:
-            if len(item.handler) > _MAX_INLINE_BYTES:
+            if len(item.handler) > MAX_INLINE_DECLARATION_BYTES:
                 spec = await run_in_thread(SNAPSHOT_LOADS, snapshot.tenant, _read_spec, item.handler, family)
             else:
                 spec = _read_spec(item.handler, family)
@@ -275,5 +274,5 @@ def _read_spec(handler: bytes, family: Family) -> HandlerSpec | UnavailableHandl
     try:
         return parse_handler(decode_json(handler), family)
     except (BadInput, msgspec.MsgspecError) as error:
-        reason = shorten(str(error), _MAX_REASON_LENGTH)
+        reason = shorten(str(error), MAX_INVALID_REASON_LENGTH)
         return UnavailableHandler(f"the stored handler is not valid in this version; replace it: {reason}")

@@ -14,10 +14,10 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.interfaces import Call, Prepared
+from gateway.handlers.limits import MAX_SUMMARY_LENGTH
 from gateway.handlers.previews.requests import escape, finish, show_json
 from gateway.handlers.redaction.redaction import Redaction
 
-_MAX_SUMMARY_LENGTH = 500
 _Result = TypeVar("_Result")
 _Result_co = TypeVar("_Result_co", covariant=True)
 
@@ -141,6 +141,6 @@ def build_prepared_call(subject: HandlerSubject, arguments: Mapping[str, object]
         seen.update(len(part).to_bytes(8))
         seen.update(part)
     shown = canonical.decode()
-    if len(shown) > _MAX_SUMMARY_LENGTH:
-        shown = shown[: _MAX_SUMMARY_LENGTH - 1] + "…"
+    if len(shown) > MAX_SUMMARY_LENGTH:
+        shown = shown[: MAX_SUMMARY_LENGTH - 1] + "…"
     return Prepared(digest=seen.digest(), named=f"{subject.name} {shown}", arguments=arguments)

@@ -29,6 +29,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.results import RESULT_SCHEME, Contents, Result, StoredResult
 from gateway.errors import ArgumentsInvalid, Fault, HandlerFailed, NotFound
 from gateway.handlers.interfaces import Call, Prepared
+from gateway.handlers.limits import MAX_SHALLOW_LEVELS, MAX_WHOLE_BYTES, MAX_WHOLE_JSON_BYTES
 from gateway.handlers.local_handler import HandlerSubject, build_prepared_call
 from gateway.handlers.previews.requests import escape
 from gateway.handlers.response_body.result_processes import ResultProcesses
@@ -40,15 +41,10 @@ DEFAULT_ROOM: Final = 64 * 1024
 _PREFIX: Final = f"{RESULT_SCHEME}://"
 _OCTET_STREAM: Final = "application/octet-stream"
 _JSON: Final = "application/json"
-_MAX_SHALLOW_LEVELS: Final = 16
 _COSTLY_FACTOR: Final = 32
 """Cost of a page with conditions or a deeper pointer, relative to a plain page of the same result."""
-_MAX_RESULT_BYTES: Final = 10 * 1024 * 1024 - 64 * 1024
-"""Limit on the JSON of a whole result; the rest of the result limit is for the other members of the content."""
 _SHORT_ESCAPES: Final = b'"\\\b\f\n\r\t'
 _LONG_ESCAPES: Final = bytes(byte for byte in range(32) if byte not in _SHORT_ESCAPES)
-_MAX_WHOLE_BYTES: Final = 7 * 1024 * 1024
-"""Limit on the bytes of a result that a resource returns complete; with JSON escapes, a larger one may be too large."""
 _RESULT_MISSING: Final = (
     "the result has expired, made room for newer results, or does not exist; results end when the profile or the rules "
     "for the caller change. Call the tool again."
@@ -113,7 +109,7 @@ class ResultReader:
         """
         room = call.summary_threshold or DEFAULT_ROOM
         found = await self._read(call, uri)
-        is_shallow = not request.where and request.pointer.count("/") <= _MAX_SHALLOW_LEVELS
+        is_shallow = not request.where and request.pointer.count("/") <= MAX_SHALLOW_LEVELS
         weight = len(found.body) * (1 if is_shallow else _COSTLY_FACTOR)
         head = PageHead(request, room)
         return await self._processes.run(call.principal.tenant, PAGE, head, found.body, weight=weight)
@@ -264,13 +260,13 @@ def _number(text: str, location: str, maximum: int) -> int:
 def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
     """Text if the bytes are valid UTF-8, regardless of their declared type; a blob otherwise."""
     body, mime_type = found.body, found.content_type.partition(";")[0].strip() or _OCTET_STREAM
-    if len(body) > _MAX_WHOLE_BYTES:
+    if len(body) > MAX_WHOLE_BYTES:
         raise _too_large(uri)
     try:
         text = body.decode()
     except UnicodeDecodeError:
         return {"uri": uri, "mimeType": mime_type, "blob": b64encode(body).decode()}
-    if size_as_json(body) > _MAX_RESULT_BYTES:  # guard: whole-result-size
+    if size_as_json(body) > MAX_WHOLE_JSON_BYTES:  # guard: whole-result-size
         raise _too_large(uri)
     return {"uri": uri, "mimeType": mime_type, "text": text}
 

@@ -40,12 +40,11 @@ from gateway.handlers.declared_results import fill, variables_of
 from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.input_steps import read_input_response, to_input_request
 from gateway.handlers.interfaces import Call, LogLevel
+from gateway.handlers.limits import LIST_S, MAX_STEP_RESULTS_BYTES
 from gateway.handlers.response_body.kinds import is_json
 from gateway.handlers.response_body.reading import kind_of, read_json, read_text
 from gateway.handlers.result_forms import ResultForm
 
-LIST_S = 60.0
-_MAX_RESULTS_BYTES = 4 * 1024 * 1024
 _FIRST_ERROR = 300
 _COMPLETED = "steps"
 _LEVELS = frozenset(get_args(LogLevel))
@@ -86,7 +85,7 @@ class _Run(Generic[_Result]):
         self._peer = call.peer
         self._variables = variables
         self._memory = CallMemo(self._peer)
-        self._left = _MAX_RESULTS_BYTES
+        self._left = MAX_STEP_RESULTS_BYTES
         self._step_count = 0
         progress_sent = self._peer.recall(_COMPLETED)
         self._progress_sent = progress_sent if isinstance(progress_sent, int) else 0
@@ -189,7 +188,9 @@ class _Run(Generic[_Result]):
         except (TypeError, ValueError, RecursionError):
             raise HandlerFailed(f"the value to store as {name!r} is not valid JSON") from None
         if self._left < 0:  # guard: steps-kept
-            raise HandlerFailed(f"the stored results of the steps are larger than {_MAX_RESULTS_BYTES} bytes in total")
+            raise HandlerFailed(
+                f"the stored results of the steps are larger than {MAX_STEP_RESULTS_BYTES} bytes in total"
+            )
         self._variables[name] = value
 
 

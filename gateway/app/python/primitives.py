@@ -31,7 +31,8 @@ from gateway.errors import (
     ResourceValidationError,
     ToolValidationError,
 )
-from gateway.handlers.python.registry import TIMEOUT_S, PythonHandler
+from gateway.handlers.python.limits import TIMEOUT_S
+from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.signatures import CompletionFunction, PromptFunction, ResourceFunction, ToolFunction
 
 _UNDECLARED_REASONS = ("it runs the operator's code, and no safety level was declared",)

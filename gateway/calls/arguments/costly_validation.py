@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
+from gateway.calls.arguments.limits import CHECK_QUEUE_S, MAX_CHECK_QUEUE
 from gateway.definitions.json_schema.check_worker import OUT_OF_MEMORY, CheckTask, decode_result, frame_parts
 from gateway.definitions.json_schema.validator import DeferredCheck, Validator
 from gateway.domain.fairness.share import FairSlotPool
@@ -28,11 +29,6 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_wo
 
 CONCURRENT_CHECKS = 4
 """Child processes of one replica; one tenant uses at most one of them."""
-
-_MAX_QUEUE_LENGTH = 256
-"""Waiting checks of all tenants, a quarter of them of one tenant. Each holds its value, as its request does anyway."""
-
-_QUEUE_TIMEOUT_S = 30.0
 
 _ADVICE = "send less in one call; the tool's author can simplify its schema"
 
@@ -58,7 +54,7 @@ class CostlyValidation:
     ) -> None:
         self._limits = limits or CheckLimits()
         self.slot_pool = slot_pool or FairSlotPool(
-            "checks of large values", slots=CONCURRENT_CHECKS, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
+            "checks of large values", slots=CONCURRENT_CHECKS, queue=MAX_CHECK_QUEUE, timeout_s=CHECK_QUEUE_S
         )
         self.processes = WarmChildren(command, limit=self.slot_pool.slots)
         """The child processes; they stay warm while the block of `async with processes` runs."""

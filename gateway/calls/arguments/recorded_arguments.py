@@ -5,25 +5,22 @@ secrets.
 import hmac
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
+from gateway.calls.arguments.limits import (
+    MAX_HASHED_LENGTH,
+    MAX_INTEGER,
+    MAX_RECORD_BYTES,
+    MAX_SEARCHED_LENGTH,
+    MAX_TEXT_LENGTH,
+)
 from gateway.definitions.credential_names import is_count, is_secret_name
 from gateway.definitions.policy.argument_selection import ArgumentSelection, Selected, Treatment
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import search_all
 
-MAX_RECORD_BYTES: Final = 8_000
-"""Limit on the bytes of one call's recorded arguments, in JSON."""
-MAX_TEXT_LENGTH: Final = 1_000
-"""Limit on the characters of one recorded string; the rest is cut off."""
-_MAX_SEARCHED_LENGTH = 2 * MAX_TEXT_LENGTH
-"""Limit on the characters that are searched for secrets. It exceeds `MAX_TEXT_LENGTH`, so that a secret across the cut
-is found.
-"""
-_MAX_HASHED_LENGTH = 256
 _HASH_CHARACTERS = 32
 _NAMED_TEXT = re.compile(
     r"(?<![\w.-])([A-Za-z][\w.-]{0,63}+(?: [\w.-]{1,32}+)?)[\"']?[ \t]{0,8}[=:][ \t]{0,8}[\"']?([^\s;&,\"']{1,64})"
@@ -33,7 +30,6 @@ _BARE_TEXT = re.compile(
     r"\bbearer[ \t]+\S{8}|\bbasic[ \t]+[a-z0-9+/]{8,}={1,2}|\beyJ[\w-]{4,}\.[\w-]{2,}\.", re.IGNORECASE
 )
 """Credentials without a name. Guardrails do not search for them, because descriptions of APIs contain such texts."""
-_MAX_INTEGER = 2**63
 _HIDDEN_NAME = "***"
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -77,7 +73,7 @@ def _shorten(value: object) -> object:
     if isinstance(value, str):
         return value[:MAX_TEXT_LENGTH]
     # an audit entry can store integers of 64 bits only
-    is_large = isinstance(value, int) and abs(value) >= _MAX_INTEGER
+    is_large = isinstance(value, int) and abs(value) >= MAX_INTEGER
     return str(value) if is_large else value
 
 
@@ -107,14 +103,14 @@ def _without_secrets(found: Sequence[Selected]) -> Sequence[Selected]:
 def _start_of(selected: Selected) -> str:
     """The part of a value that is searched for named credentials, which takes some microseconds for each name."""
     text = _text_of(selected)
-    return text if selected.treatment is Treatment.KEPT else text[:_MAX_HASHED_LENGTH]
+    return text if selected.treatment is Treatment.KEPT else text[:MAX_HASHED_LENGTH]
 
 
 def _text_of(selected: Selected) -> str:
     if selected.treatment in {Treatment.DROPPED, Treatment.CUT}:
         return ""
     value = selected.value
-    return (value if isinstance(value, str) else _encode(value).decode())[:_MAX_SEARCHED_LENGTH]
+    return (value if isinstance(value, str) else _encode(value).decode())[:MAX_SEARCHED_LENGTH]
 
 
 def _drop(selected: Selected) -> Selected:

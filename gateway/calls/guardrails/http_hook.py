@@ -14,6 +14,13 @@ from typing import Literal
 import anyio
 import msgspec
 
+from gateway.calls.guardrails.limits import (
+    MAX_EXAMINED,
+    MAX_HOOKS,
+    MAX_REASON_LENGTH,
+    MAX_REQUEST_BYTES,
+    MAX_RESPONSE_BYTES,
+)
 from gateway.catalog.updates.signatures import is_secret, sign
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.requests import UpstreamRequest
@@ -28,11 +35,6 @@ from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 
-MAX_REQUEST_BYTES = 1024 * 1024
-MAX_RESPONSE_BYTES = 16 * 1024
-_MAX_REASON_LENGTH = 300
-_MAX_EXAMINED = 1000
-_MAX_HOOKS = 4096
 _LIMITS = BulkheadLimits(at_once=16, waiting=32, wait_s=1.0, failures=5, rest_s=10.0)
 _OK = 200
 
@@ -66,7 +68,7 @@ class HookClient:
     def __init__(self, upstream: UpstreamClient, secrets: SecretReader) -> None:
         self._upstream = upstream
         self._secrets = secrets
-        self._bulkheads = BoundedCache[tuple[TenantId, GuardrailId], Bulkhead](_MAX_HOOKS)
+        self._bulkheads = BoundedCache[tuple[TenantId, GuardrailId], Bulkhead](MAX_HOOKS)
 
     async def ask(self, tenant: TenantId, guardrail: Guardrail, hook: HookSettings, event: object) -> HookResponse:
         """Return the hook's response.
@@ -142,4 +144,4 @@ def _read(status: int, body: bytes) -> HookResponse:
         found = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise UpstreamAnswerBroken("its response has no valid action") from None
-    return HookResponse(found.action, truncate(escape(found.reason[:_MAX_EXAMINED]), _MAX_REASON_LENGTH))
+    return HookResponse(found.action, truncate(escape(found.reason[:MAX_EXAMINED]), MAX_REASON_LENGTH))

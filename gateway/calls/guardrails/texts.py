@@ -13,18 +13,12 @@ from typing import Any, cast
 
 import msgspec
 
+from gateway.calls.guardrails.limits import MAX_TEXT_LENGTH, MIN_BINARY_LENGTH, MIN_NUMBER
 from gateway.definitions.json_schema.limits import MAX_CONTAINERS_READ, MAX_VALUES_READ
 
-MAX_TEXT_LENGTH = 1024 * 1024
-"""Limit on the characters that one guardrail reads. It is twice the largest JSON result of an upstream, which contains
-its body as text and as structure."""
-
-_MIN_NUMBER = 10**12
 _MEDIA_BLOCKS = frozenset({"image", "audio"})
 BINARY = frozenset({"blob", "data"})
 """Members of the protocol's results with binary content, in base64."""
-_MIN_BINARY_LENGTH = 1024
-"""Minimum length of base64; shorter content is also read undecoded, because many secrets are valid base64."""
 
 
 class TooMuchText(Exception):
@@ -68,7 +62,7 @@ def text_of(value: object, binary: Collection[str] = BINARY) -> str:
             items = cast("Sequence[object]", current)
             pending += reversed(items)
             piece = _join_blocks(items)
-        elif isinstance(current, int | float) and _MIN_NUMBER <= abs(current) < _MIN_NUMBER**3:
+        elif isinstance(current, int | float) and MIN_NUMBER <= abs(current) < MIN_NUMBER**3:
             piece = str(int(current))
         elif isinstance(current, msgspec.Raw):
             piece = bytes(current).decode("utf-8", "replace")
@@ -98,7 +92,7 @@ def _decode(encoded: str) -> str:
     try:
         return found.decode()
     except UnicodeDecodeError:
-        return encoded if len(encoded) < _MIN_BINARY_LENGTH else ""
+        return encoded if len(encoded) < MIN_BINARY_LENGTH else ""
 
 
 def _join_blocks(items: Sequence[object]) -> str:

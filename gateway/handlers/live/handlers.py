@@ -19,14 +19,12 @@ from gateway.domain.sessions import SessionOwner
 from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, InputRequest, InputRequestKind, Peer
+from gateway.handlers.limits import MAX_COMPLETIONS
+from gateway.handlers.live.limits import DEFAULT_TIMEOUT_S, MAX_METHOD_LENGTH, TIMEOUT_MARGIN_S
 from gateway.handlers.live.results import OwnUris, count_blocks, receive
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
 
-_MAX_COMPLETIONS = 100
-_MAX_NAME_LENGTH = 60
-_DEFAULT_TIMEOUT_S = 60.0
-_MARGIN_S = 5.0
 _BLOCK_SIZE = 128
 """Size that a block counts for, whatever it contains: reading one takes about 10 µs."""
 _Result = TypeVar("_Result")
@@ -109,7 +107,7 @@ class LiveTarget:
     def limit_s(self) -> float:
         """The time limit of a call; the attachment's own limit ends first, with a better message."""
         stated = self.source.settings.get("timeout_s")
-        return (stated if isinstance(stated, int | float) else _DEFAULT_TIMEOUT_S) + _MARGIN_S
+        return (stated if isinstance(stated, int | float) else DEFAULT_TIMEOUT_S) + TIMEOUT_MARGIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +180,7 @@ class LiveCompleter:
         listed = cast("Mapping[str, object]", found).get("values") if isinstance(found, Mapping) else None
         texts = cast("list[object]", listed) if isinstance(listed, list) else []
         values = tuple(value for value in texts if isinstance(value, str))
-        return Completions(values=values[:_MAX_COMPLETIONS], has_more=len(values) > _MAX_COMPLETIONS)
+        return Completions(values=values[:MAX_COMPLETIONS], has_more=len(values) > MAX_COMPLETIONS)
 
 
 @dataclass(slots=True)
@@ -215,7 +213,7 @@ class CallClient:
         """Forward a request to the client. Requests are numbered, so that a restarted call finds earlier responses."""
         kind = _CLIENT_REQUESTS.get(method)
         if kind is None:
-            message = f"the live source sent the request {shorten(method, _MAX_NAME_LENGTH)!r}, which is not forwarded"
+            message = f"the live source sent the request {shorten(method, MAX_METHOD_LENGTH)!r}, which is not forwarded"
             raise CapabilityMissing(message, capability="other")
         self._request_count += 1
         key = f"live:{self._request_count}"

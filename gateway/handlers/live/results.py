@@ -16,6 +16,7 @@ from gateway.domain.json_access import as_list, as_object
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceFailed
 from gateway.errors import DefinitionInvalid
+from gateway.handlers.live.limits import MAX_CHECKED_LENGTH, MAX_NOTICE_LENGTH, MAX_SHOWN_TYPE_LENGTH
 
 _RESULT_MEMBERS: Final[Mapping[Family, Sequence[str]]] = {
     Family.TOOL: ("content", "structuredContent", "isError", "_meta"),
@@ -23,10 +24,6 @@ _RESULT_MEMBERS: Final[Mapping[Family, Sequence[str]]] = {
     Family.TEMPLATE: ("contents",),
     Family.PROMPT: ("messages", "description"),
 }
-_MAX_SHOWN = 60
-_MAX_REASON = 200
-_MAX_CHECKED_LENGTH = 64 * 1024
-"""Length of the data of a block up to which it is checked alone; the pipeline checks larger ones with the result."""
 _OF_SCRIPTS: Final = frozenset({"javascript", "vbscript", "data", "blob"})
 """Schemes that run or contain what they name; no source can list them as its own."""
 _FILE: Final = "file"
@@ -97,14 +94,14 @@ class _Reading:
         kind = None if given is None else given.get("type")
         known = BLOCK_FIELDS.get(kind) if isinstance(kind, str) else None
         if given is None or known is None:
-            shown = shorten(kind, _MAX_SHOWN) if isinstance(kind, str) else "none"
+            shown = shorten(kind, MAX_SHOWN_TYPE_LENGTH) if isinstance(kind, str) else "none"
             return self._omit(f"a content block of the type {shown!r}, which the gateway does not know")
         block = {name: value for name in known if (value := given.get(name)) is not None}
         if (meta := as_object(block.get("_meta"))) is not None:
             block["_meta"] = foreign_meta(self._own.source, meta)
         if kind == "text" and isinstance(block.get("text"), str):
             return block
-        if _length_of(block) <= _MAX_CHECKED_LENGTH:
+        if _length_of(block) <= MAX_CHECKED_LENGTH:
             try:
                 validate_content([block])
             except DefinitionInvalid as wrong:
@@ -172,7 +169,7 @@ class _Reading:
             return f"invalid:{uri[3:]}"  # names no page; never one of another source
 
     def _omit(self, reason: str) -> Block:
-        notice = shorten(f"omitted: {reason}", _MAX_REASON)
+        notice = shorten(f"omitted: {reason}", MAX_NOTICE_LENGTH)
         self._received.notices.append(notice)
         return {"type": "text", "text": f"[{notice}]"}
 

@@ -14,15 +14,18 @@ from gateway.definitions.credential_names import is_credential_name
 from gateway.domain.http.requests import UpstreamRequest, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.text_search.invisible import ESCAPED
-from gateway.handlers.previews.limits import MAX_PREVIEW_LENGTH, MAX_QUOTES
+from gateway.handlers.previews.limits import (
+    MAX_PREVIEW_LENGTH,
+    MAX_QUOTES,
+    MAX_SHOWN_BODY_LENGTH,
+    MAX_SHOWN_HEADERS,
+    MAX_SHOWN_PARTS,
+    MAX_SHOWN_URL_LENGTH,
+    MAX_SHOWN_VALUE_LENGTH,
+)
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
 
-_MAX_URL_LENGTH = 2_000
-_MAX_BODY_LENGTH = 4_000
-_MAX_VALUE_LENGTH = 500
-_MAX_HEADERS = 20
-_MAX_PARTS = 20
 _BYTES_EXAMINED = 8
 """Bytes of a body that are escaped per shown character; enough for any character, and cheap enough."""
 _TAIL_SHARE = 4
@@ -39,15 +42,18 @@ _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _UNREMARKABLE = frozenset({"accept"})
 
 
-def show_request(request: UpstreamRequest, *, longest_body: int = _MAX_BODY_LENGTH) -> str:
+def show_request(request: UpstreamRequest, *, longest_body: int = MAX_SHOWN_BODY_LENGTH) -> str:
     """Return method and URL on one line, then headers and body on lines of their own."""
-    lines = [f"{request.method} {truncate(_blank_query(escape(request.url)), _MAX_URL_LENGTH)}", *_headers(request)]
+    lines = [
+        f"{request.method} {truncate(_blank_query(escape(request.url)), MAX_SHOWN_URL_LENGTH)}",
+        *_headers(request),
+    ]
     if request.body:
         lines += ["", *_body(request.body, _type_of(request), longest_body)]
     return "\n".join(lines)
 
 
-def show_json(written: bytes, max_length: int = _MAX_BODY_LENGTH) -> str:
+def show_json(written: bytes, max_length: int = MAX_SHOWN_BODY_LENGTH) -> str:
     """Return JSON on one line, for example the arguments of a call."""
     return _content(written, "json", max_length)
 
@@ -101,11 +107,11 @@ def blank_members(text: str, *, is_hidden: bool = False) -> str:
 
 def _headers(request: UpstreamRequest) -> Iterator[str]:
     shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
-    for name, value in shown[:_MAX_HEADERS]:
-        shown_value = _HIDDEN if is_credential_name(name) else truncate(escape(value), _MAX_VALUE_LENGTH)
+    for name, value in shown[:MAX_SHOWN_HEADERS]:
+        shown_value = _HIDDEN if is_credential_name(name) else truncate(escape(value), MAX_SHOWN_VALUE_LENGTH)
         yield f"{escape(name)}: {shown_value}"
-    if len(shown) > _MAX_HEADERS:
-        yield f"and {len(shown) - _MAX_HEADERS} further headers"
+    if len(shown) > MAX_SHOWN_HEADERS:
+        yield f"and {len(shown) - MAX_SHOWN_HEADERS} further headers"
 
 
 def _body(body: bytes, content_type: str, max_length: int) -> Iterator[str]:
@@ -114,18 +120,18 @@ def _body(body: bytes, content_type: str, max_length: int) -> Iterator[str]:
         yield _content(body, content_type, max_length)
         return
     parts = body.split(b"--" + boundary.strip('"').encode())[1:-1]
-    omitted = len(parts) - _MAX_PARTS
+    omitted = len(parts) - MAX_SHOWN_PARTS
     for number, part in enumerate(parts):
-        if omitted > 0 and _MAX_PARTS // 2 <= number < _MAX_PARTS // 2 + omitted:
+        if omitted > 0 and MAX_SHOWN_PARTS // 2 <= number < MAX_SHOWN_PARTS // 2 + omitted:
             continue
         head, _, content = part.partition(b"\r\n\r\n")
-        head = head[: _BYTES_EXAMINED * _MAX_VALUE_LENGTH]
+        head = head[: _BYTES_EXAMINED * MAX_SHOWN_VALUE_LENGTH]
         headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
         name = "".join(re.findall(r' name="([^"]*)"', headers)[:1])
         shown_content = (
             _HIDDEN if is_credential_name(name) else _content(content.removesuffix(b"\r\n"), headers, max_length // 4)
         )
-        yield f"{truncate(headers, _MAX_VALUE_LENGTH)}: {shown_content}"
+        yield f"{truncate(headers, MAX_SHOWN_VALUE_LENGTH)}: {shown_content}"
     if omitted > 0:
         yield f"and {omitted} further parts"
 
@@ -175,7 +181,7 @@ def _name_of_string(body: bytes, place: int) -> str | None:
         place = body.rfind(b'"', 0, max(0, place))
         if body[max(0, place - 2) : max(0, place)] in _ESCAPED_ENDS:
             continue
-        before = body[max(0, place - _MAX_VALUE_LENGTH) : max(0, place)]
+        before = body[max(0, place - MAX_SHOWN_VALUE_LENGTH) : max(0, place)]
         if (len(before) - len(before.rstrip(b"\\"))) % 2 == 0:  # this quote begins the string
             found = _JSON_NAME.search(before.decode("utf-8", "ignore"))
             return None if found is None else found[1]

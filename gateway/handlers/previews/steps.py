@@ -16,12 +16,9 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.declared_results import variables_of
 from gateway.handlers.http_request import EgressContext, HttpRequester
-from gateway.handlers.previews.limits import MAX_REQUESTS
+from gateway.handlers.previews.limits import MAX_REQUESTS, MIN_REQUEST_LENGTH, STEPS_PREVIEW_LENGTH
 from gateway.handlers.previews.requests import escape, show_json, show_request, truncate
 from gateway.handlers.response_body.reading import JSON
-
-_PREVIEW_CHARS, _MIN_REQUEST_CHARS = 6_000, 300
-"""Character budget of the preview, divided equally among the requests, and the minimum per request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class StepPreview:
     def show(self, arguments: Mapping[str, object]) -> str:
         """Return the first 20 requests and calls in order, and the number of omitted ones; empty if there are none."""
         found = list(_actions(self.spec.steps, frozenset()))
-        budget = max(_PREVIEW_CHARS // max(len(found), 1), _MIN_REQUEST_CHARS)
+        budget = max(STEPS_PREVIEW_LENGTH // max(len(found), 1), MIN_REQUEST_LENGTH)
         known = variables_of(arguments)
         # guard: preview-room
         shown = [truncate(self._show(act, known, budget), budget).replace("\n", "\n  ") for act in found[:MAX_REQUESTS]]

@@ -6,9 +6,8 @@ from typing import Protocol
 
 from gateway.domain.primitives import Family
 from gateway.handlers.python.context import Context
+from gateway.handlers.python.limits import TIMEOUT_S
 from gateway.handlers.python.signatures import CompletionFunction
-
-TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

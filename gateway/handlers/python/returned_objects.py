@@ -11,6 +11,7 @@ from gateway.definitions.contract.contents import BLOCK_FIELDS
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.results import ABSENT, Messages, Result
 from gateway.errors import HandlerFailed
+from gateway.handlers.python.limits import MAX_NULLS_DEPTH
 
 _RESULT = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
 _CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway sets how long a result is valid
@@ -19,8 +20,6 @@ _TOOL_RESULT_MEMBERS = ("content", "isError", "is_error")
 _SDK_NAMES = frozenset(("is_error", "structured_content"))
 """Python names under which the SDK's objects are serialized without aliases."""
 _COMPLETE = "complete"
-_MAX_DEPTH = 8
-"""Levels that are searched for nulls; the protocol's objects have fewer (messages, content, annotations, audience)."""
 
 
 def read_result(returned: Mapping[str, object]) -> Result | None:
@@ -40,7 +39,7 @@ def read_result(returned: Mapping[str, object]) -> Result | None:
     _refuse_others(members, _RESULT)
     found: dict[str, Any] = members  # untyped: the pipeline checks the values before they are sent
     return Result(
-        content=_without_nulls(found.get("content", ()), _MAX_DEPTH),
+        content=_without_nulls(found.get("content", ()), MAX_NULLS_DEPTH),
         structured=found.get("structuredContent", ABSENT),
         is_error=found.get("isError", False),
         meta=found.get("_meta"),
@@ -137,7 +136,7 @@ def _given(members: Mapping[str, object]) -> dict[str, object]:
 def _listed(found: object) -> Sequence[Mapping[str, object]]:
     if as_list(found) is None:
         raise refuse(found)
-    listed: Sequence[Mapping[str, object]] = _without_nulls(found, _MAX_DEPTH)
+    listed: Sequence[Mapping[str, object]] = _without_nulls(found, MAX_NULLS_DEPTH)
     return listed
 
 

@@ -19,6 +19,7 @@ from gateway.domain.fairness.large_work import run_large
 from gateway.domain.http.requests import Credential, UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.text_search.escapes import ALL_ESCAPES, ASCII_ESCAPES, DECODING_ROUNDS, TracedText, decode, squeeze
+from gateway.handlers.redaction.limits import MAX_CACHED, MAX_OVERLAP_BYTES, MAX_PLACES, WINDOW_BYTES
 from gateway.handlers.redaction.secret_encodings import encodings_of
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
@@ -27,16 +28,10 @@ Credentials = tuple[Credential, ...]
 Span = tuple[int, int]
 
 _MARK = b"***"
-_WINDOW = 64 * 1024
-"""Bytes that are compared at once; longer responses are compared window by window."""
-_MAX_OVERLAP = _WINDOW // 2
 _OVERLAP_FACTOR = 16
 """Overlap of windows as a multiple of the longest form, at most half a window. Escapes lengthen a form: `%25%34%31`
 has nine bytes for one.
 """
-_MAX_CACHED = 8
-_MAX_PLACES = 1_000
-"""Limit on the matches redacted one by one (about 50 µs each). With more, text or JSON is replaced completely."""
 _BASE64_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _SAFE_CONTENT_TYPES = frozenset({"", "application/json", "application/json; charset=utf-8", "text/plain", "text/html"})
@@ -48,7 +43,7 @@ class Redaction:
     """Cache of redactors by credentials, usually of one handler."""
 
     def __init__(self) -> None:
-        self._known = BoundedCache[Credentials, Redactor](_MAX_CACHED)
+        self._known = BoundedCache[Credentials, Redactor](MAX_CACHED)
 
     async def apply(self, tenant: TenantId, response: UpstreamResponse, credentials: Credentials) -> UpstreamResponse:
         """Return the response without the credentials."""
@@ -72,7 +67,7 @@ class Redactor:
         max_length, min_length = max(lengths, default=0), min(lengths, default=0)
         # UTF-8, in which the forms are encoded, may need four bytes where another charset needs one.
         self._min_length = min_length if forms.is_ascii else min_length // 4
-        self._overlap = min(_OVERLAP_FACTOR * max_length, _MAX_OVERLAP)
+        self._overlap = min(_OVERLAP_FACTOR * max_length, MAX_OVERLAP_BYTES)
 
     def redact(self, response: UpstreamResponse) -> UpstreamResponse:
         """Return the response without the credentials, in body and in all exposed headers."""
@@ -85,7 +80,7 @@ class Redactor:
 
     def finds(self, text: bytes) -> bool:
         """True if the text contains a credential, even if it is escaped."""
-        if len(text) <= _WINDOW:
+        if len(text) <= WINDOW_BYTES:
             return self._contains_credential(text)
         return any(self._contains_credential(window) for _, window in self._windows(text))
 
@@ -136,7 +131,7 @@ class Redactor:
             start, end = found.span()
             while suspects and suspects[0][1] <= start:
                 del suspects[0]
-            if not suspects or len(pieces) > 2 * _MAX_PLACES:
+            if not suspects or len(pieces) > 2 * MAX_PLACES:
                 break
             if end <= suspects[0][0] or end - start < self._min_length or not self.finds(found[0]):
                 continue
@@ -151,7 +146,7 @@ class Redactor:
 
     def _text(self, text: bytes) -> bytes:
         spans = self._spans(text)
-        redacted = _MARK if len(spans) > _MAX_PLACES else self._without(text, spans)  # guard: redaction-is-bounded
+        redacted = _MARK if len(spans) > MAX_PLACES else self._without(text, spans)  # guard: redaction-is-bounded
         return _MARK if self.finds(redacted) else redacted
 
     def _bytes(self, body: bytes) -> bytes:
@@ -166,11 +161,11 @@ class Redactor:
         return self._text(raw).decode("utf-8", "replace") if self.finds(raw) else value
 
     def _windows(self, text: bytes) -> Iterator[tuple[int, bytes]]:
-        if len(text) <= _WINDOW:
+        if len(text) <= WINDOW_BYTES:
             yield 0, text
             return
-        for start in range(0, max(1, len(text) - self._overlap), _WINDOW - self._overlap):
-            yield start, text[start : start + _WINDOW]
+        for start in range(0, max(1, len(text) - self._overlap), WINDOW_BYTES - self._overlap):
+            yield start, text[start : start + WINDOW_BYTES]
 
     def _contains_credential(self, text: bytes) -> bool:
         if self._contains_form(text):

@@ -14,12 +14,7 @@ from urllib.parse import quote
 from gateway.domain.http.credential_parts import parts_of
 from gateway.domain.http.requests import Credential
 from gateway.domain.text_search.escapes import ALL_ESCAPES, DECODING_ROUNDS, decode, squeeze
-
-MIN_LENGTH = 6
-"""Secrets with fewer characters are ignored, because they would match much unrelated text.
-
-In the base64 of Basic authentication, user name and password count together.
-"""
+from gateway.handlers.redaction.limits import MIN_SECRET_LENGTH
 
 _EDGES = ((0, 0), (1, 2), (2, 3))
 """For each offset in a group of three bytes: padding bytes in front, and the base64 characters that they affect."""
@@ -45,18 +40,18 @@ def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
     is_ascii = True
     for credential in chain.from_iterable(map(parts_of, credentials)):  # guard: redaction-of-parts
         pair = _basic_pair(credential)
-        if len(pair) >= MIN_LENGTH:
+        if len(pair) >= MIN_SECRET_LENGTH:
             in_base64.update(dict.fromkeys(_b64_forms(pair, offsets=1)))
             in_base64.update(dict.fromkeys(_b64_forms(b64encode(pair))))
-        if len(credential.value) < MIN_LENGTH:
+        if len(credential.value) < MIN_SECRET_LENGTH:
             continue
         is_ascii = is_ascii and credential.value.isascii()
         raw = credential.value.encode("utf-8", "surrogatepass")
         for form in _spellings(credential.value, raw):
             squeezed = squeeze(form)
-            if len(squeezed) >= MIN_LENGTH:
+            if len(squeezed) >= MIN_SECRET_LENGTH:
                 plain[squeezed] = None
-            elif len(form) >= MIN_LENGTH:
+            elif len(form) >= MIN_SECRET_LENGTH:
                 exact[form] = None
         for inner in _b64_contents(credential.value, raw):
             in_base64.update(dict.fromkeys(_b64_forms(inner)))
@@ -108,5 +103,5 @@ def _b64_forms(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
         encoded = b64encode(b"\0" * before + raw)[cut:whole]
         for form in {encoded, encoded.translate(bytes.maketrans(b"+/", b"-_"))}:
             squeezed = squeeze(form)
-            if len(squeezed) >= MIN_LENGTH:
+            if len(squeezed) >= MIN_SECRET_LENGTH:
                 yield squeezed

@@ -8,9 +8,10 @@ from gateway.definitions.handlers.specs import ResultSpec
 from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.errors import HandlerFailed
+from gateway.handlers.response_body.limits import MAX_THREAD_BYTES
 from gateway.handlers.response_body.projection_tasks import PROJECT, SELECT, without_effect
 from gateway.handlers.response_body.reading import JSON, has_many_values
-from gateway.handlers.response_body.result_processes import MAX_THREAD_BYTES, ResultProcesses
+from gateway.handlers.response_body.result_processes import ResultProcesses
 
 _FIRST_ERROR = 300
 

@@ -10,12 +10,9 @@ from gateway.definitions.projection import drop, find_missing, keep, point
 from gateway.domain.json_access import as_list, as_object
 from gateway.domain.tools import FIELDS
 from gateway.errors import HandlerFailed
+from gateway.handlers.response_body.limits import MAX_NAMED, MAX_VISITS
 from gateway.handlers.response_body.reading import decode_body
 from gateway.sandbox.result_tasks import ResultTask
-
-_MAX_VISITS = 20_000
-"""Limit on the parts that are visited to find missing ones."""
-_MAX_NAMED = 10
 
 
 class SelectedFields(msgspec.Struct, frozen=True):
@@ -50,10 +47,10 @@ def _select(spec: ResultSpec, body: bytes) -> SelectedFields:
         selected = _projected(value, spec)
     except HandlerFailed as error:
         return without_effect(error)
-    missing = [quote(path) for path in find_missing(value, spec.keep, max_visits=_MAX_VISITS)]
+    missing = [quote(path) for path in find_missing(value, spec.keep, max_visits=MAX_VISITS)]
     if not missing:
         return SelectedFields(selected)
-    shown_paths = ", ".join(missing[:_MAX_NAMED]) + (" and more" if len(missing) > _MAX_NAMED else "")
+    shown_paths = ", ".join(missing[:MAX_NAMED]) + (" and more" if len(missing) > MAX_NAMED else "")
     return SelectedFields(selected, f"The result has nothing at {shown_paths}.")
 
 

@@ -10,14 +10,11 @@ from gateway.domain.json_text import decode_json
 from gateway.errors import HandlerFailed
 from gateway.handlers.response_body import kinds
 from gateway.handlers.response_body.charsets import decode_text
+from gateway.handlers.response_body.limits import MAX_CONTAINERS, MAX_VALUES
 
 BYTES = "application/octet-stream"
 JSON = "application/json"
 TEXT = "text/plain"
-
-_MAX_CONTAINERS = 150_000
-_MAX_VALUES = 500_000
-"""Limits on objects and lists, and on all values, that are decoded in this process, which takes up to 50 ms."""
 
 
 def kind_of(response: UpstreamResponse) -> str:
@@ -34,7 +31,7 @@ def read_json(response: UpstreamResponse) -> object:
     """
     if has_many_values(response.body):  # guard: answer-values
         raise HandlerFailed(
-            f"the upstream's response has too many JSON values (limit {_MAX_VALUES}, of which {_MAX_CONTAINERS} "
+            f"the upstream's response has too many JSON values (limit {MAX_VALUES}, of which {MAX_CONTAINERS} "
             f"objects and lists); request less data"
         )
     return decode_body(response.body)
@@ -54,10 +51,10 @@ def decode_body(body: bytes) -> object:
 
 def has_many_values(body: bytes) -> bool:
     """True if reading the body would hold the interpreter lock for more than about 50 ms."""
-    if len(body) <= _MAX_CONTAINERS:  # the usual case: a small body, because each value takes at least one byte
+    if len(body) <= MAX_CONTAINERS:  # the usual case: a small body, because each value takes at least one byte
         return False
     containers = body.count(b"{") + body.count(b"[")
-    return containers > _MAX_CONTAINERS or containers + body.count(b",") > _MAX_VALUES
+    return containers > MAX_CONTAINERS or containers + body.count(b",") > MAX_VALUES
 
 
 def read_text(response: UpstreamResponse) -> str | None:

@@ -7,7 +7,7 @@ and memory, and the replica's interpreter lock is free meanwhile.
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -16,19 +16,15 @@ from gateway.domain.fairness.large_work import result_busy, run_large
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
 from gateway.errors import HandlerFailed, LimitExceeded
+from gateway.handlers.response_body.limits import MAX_PROCESS_QUEUE, MAX_THREAD_BYTES, PROCESS_QUEUE_S
 from gateway.sandbox.result_tasks import OUT_OF_MEMORY, ResultTask, read_answer, write_task
 from gateway.sandbox.warm_children import ChildEnded, WarmChildren
 
 log = structlog.get_logger(__name__)
 
 COMMAND = (sys.executable, "-I", "-m", "gateway.calls.result_worker")
-MAX_THREAD_BYTES: Final = 1024 * 1024
-"""Size in bytes above which a body is read in a child process: here, reading it as objects would hold the interpreter
-lock for up to 190 ms for each megabyte."""
 _PROCESSES = 2
 """Child processes of a replica; a tenant has one."""
-_MAX_QUEUE_LENGTH = 256
-_QUEUE_TIMEOUT_S = 30.0
 
 _Head = TypeVar("_Head")
 _Answer = TypeVar("_Answer")
@@ -55,7 +51,7 @@ class ResultProcesses:
     ) -> None:
         self._limits = limits or ResultLimits()
         self.slot_pool = slot_pool or FairSlotPool(
-            "processes for large results", slots=_PROCESSES, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
+            "processes for large results", slots=_PROCESSES, queue=MAX_PROCESS_QUEUE, timeout_s=PROCESS_QUEUE_S
         )
         self.processes = WarmChildren(command, limit=self.slot_pool.slots)
 

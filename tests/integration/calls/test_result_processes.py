@@ -20,9 +20,10 @@ from gateway.domain.http.requests import UpstreamResponse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import ResultBusy
 from gateway.errors import ArgumentsInvalid, HandlerFailed
+from gateway.handlers.response_body.limits import MAX_THREAD_BYTES
 from gateway.handlers.response_body.projection import project, select_fields
 from gateway.handlers.response_body.projection_tasks import PROJECT, SELECT
-from gateway.handlers.response_body.result_processes import MAX_THREAD_BYTES, ResultLimits, ResultProcesses
+from gateway.handlers.response_body.result_processes import ResultLimits, ResultProcesses
 from gateway.sandbox.result_tasks import ResultTask
 
 ACME, OTHER = TenantId("ten_acme"), TenantId("ten_other")

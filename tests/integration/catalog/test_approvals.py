@@ -596,7 +596,7 @@ async def test_a_replica_lets_only_so_many_calls_wait(office: Office) -> None:
 
 async def test_a_wait_ends_without_the_event(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: an event can be lost; the state is read again every few seconds, and no place is left behind."""
-    monkeypatch.setattr("gateway.calls.approval._POLL_S", 0.02)
+    monkeypatch.setattr("gateway.calls.approval.APPROVAL_POLL_S", 0.02)
     station, asked = ApprovalStation(office.catalog, spawn=_spawn, attach=_attach), await office.open()
     draft = KeyDraft(name="anna", scopes=frozenset({Scope.APPROVE}), subject="anna")
     await create_key(office.tenant, office.catalog, draft, by=Author(caller=Operator(), correlation_id="t"))
@@ -618,7 +618,7 @@ async def test_a_database_that_is_away_for_a_moment_ends_no_wait(
     office: Office, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a task may wait for hours; a look that fails is made again, because nothing has run (SAF-3, REL-1)."""
-    monkeypatch.setattr("gateway.calls.approval._POLL_S", 0.02)
+    monkeypatch.setattr("gateway.calls.approval.APPROVAL_POLL_S", 0.02)
     asked, states = await office.open(), list[ApprovalState]()
     async with Store(database_url, pool_size=1, timeout_s=0.02) as busy:
         station = ApprovalStation(replace(office.catalog, store=busy), spawn=_spawn, attach=_attach)

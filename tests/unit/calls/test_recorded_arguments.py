@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.calls.arguments.recorded_arguments import MAX_RECORD_BYTES, MAX_TEXT_LENGTH, ArgumentRecorder
+from gateway.calls.arguments.limits import MAX_RECORD_BYTES, MAX_TEXT_LENGTH
+from gateway.calls.arguments.recorded_arguments import ArgumentRecorder
 from gateway.definitions.policy.argument_selection import ArgumentSelection
 from gateway.definitions.policy.limits import MAX_NAME_LENGTH, MAX_READ
 from gateway.domain.identifiers import TenantId

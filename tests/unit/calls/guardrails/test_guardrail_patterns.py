@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.calls.guardrails.texts import MAX_TEXT_LENGTH, TooMuchText, read_members, text_of
+from gateway.calls.guardrails.limits import MAX_TEXT_LENGTH
+from gateway.calls.guardrails.texts import TooMuchText, read_members, text_of
 from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.patterns import OPTIONAL, PATTERNS
 from gateway.domain.text_search.search import search
