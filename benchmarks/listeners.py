@@ -15,7 +15,7 @@ from benchmarks.figures import Table, percentile, spread
 from benchmarks.gateways import RunningGateway, running_gateway, running_servers, scratch
 from benchmarks.processes import Failed, memory_mb
 from benchmarks.requests import ACCEPT, MODERN, PROTOCOL
-from gateway.app.server.http_protocol import MAX_CONNECTIONS
+from gateway.app.server.limits import MAX_CONNECTIONS
 
 _LISTENERS = 1000
 _UPDATES = 20

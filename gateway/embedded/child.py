@@ -18,12 +18,12 @@ import anyio
 
 from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
+from gateway.embedded.limits import TAIL_BYTES
 from gateway.errors import EmbeddedServerFailed
 
 _IS_LINUX = sys.platform == "linux"
 _SET_DEATH_SIGNAL = 1
 _KEPT_VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-_TAIL_BYTES = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class Child:
     def tail(self) -> str:
         """Return the last 2000 bytes of the log; empty if it cannot be read."""
         try:
-            return self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
+            return self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip()
         except OSError:
             return ""
 

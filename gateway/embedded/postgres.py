@@ -16,6 +16,7 @@ from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.embedded.binaries import postgres_programs
 from gateway.embedded.child import Child
+from gateway.embedded.limits import CONNECT_TIMEOUT_S
 from gateway.embedded.stale_processes import end_stale_processes
 from gateway.embedded.state_directory import StateDirectory, make_folder
 from gateway.embedded.supervisor import Watched
@@ -29,7 +30,6 @@ DATABASE = "gateway"
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
 """SIGINT: fast shutdown, which disconnects clients and writes all data. SIGQUIT: immediate; the next start recovers."""
 
-_CONNECT_TIMEOUT_S = 60.0
 _MAJOR = "18"
 _SETTINGS = {
     "listen_addresses": "",
@@ -166,7 +166,7 @@ async def _prepare(server: Child, sockets: Path) -> None:
 
 
 async def _connect(server: Child, sockets: Path) -> _DriverConnection:
-    with anyio.move_on_after(_CONNECT_TIMEOUT_S):
+    with anyio.move_on_after(CONNECT_TIMEOUT_S):
         while server.is_running:
             try:
                 return await _connect_driver(
@@ -175,4 +175,4 @@ async def _connect(server: Child, sockets: Path) -> _DriverConnection:
             except (OSError, asyncpg.CannotConnectNowError):
                 await anyio.sleep(0.01)
         raise server.failed()
-    raise EmbeddedServerFailed(f"PostgreSQL did not respond within {_CONNECT_TIMEOUT_S:.0f} seconds: {server.tail()}")
+    raise EmbeddedServerFailed(f"PostgreSQL did not respond within {CONNECT_TIMEOUT_S:.0f} seconds: {server.tail()}")

@@ -11,13 +11,13 @@ from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.embedded.binaries import redis_program
 from gateway.embedded.child import Child
+from gateway.embedded.limits import CONNECT_TIMEOUT_S
 from gateway.embedded.stale_processes import end_stale_processes
 from gateway.embedded.state_directory import StateDirectory
 from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
 
 _STOP_SIGNALS = (signal.SIGTERM,)
-_CONNECT_TIMEOUT_S = 60.0
 
 
 def socket_path(folders: StateDirectory) -> Path:
@@ -53,7 +53,7 @@ async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
 
 
 async def _until_ready(server: Child, socket: Path) -> None:
-    with anyio.move_on_after(_CONNECT_TIMEOUT_S):
+    with anyio.move_on_after(CONNECT_TIMEOUT_S):
         while server.is_running:
             try:
                 async with await anyio.connect_unix(socket) as stream:
@@ -64,4 +64,4 @@ async def _until_ready(server: Child, socket: Path) -> None:
                 pass
             await anyio.sleep(0.005)
         raise server.failed()
-    raise EmbeddedServerFailed(f"Redis did not respond within {_CONNECT_TIMEOUT_S:.0f} seconds: {server.tail()}")
+    raise EmbeddedServerFailed(f"Redis did not respond within {CONNECT_TIMEOUT_S:.0f} seconds: {server.tail()}")

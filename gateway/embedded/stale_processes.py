@@ -13,9 +13,8 @@ from pathlib import Path
 
 import anyio
 
+from gateway.embedded.limits import STOP_TIMEOUT_S
 from gateway.errors import EmbeddedServerFailed
-
-_STOP_TIMEOUT_S = 10.0
 
 
 async def end_stale_processes(program: str, folder: Path, pid_file: Path, signals: Sequence[signal.Signals]) -> None:
@@ -37,7 +36,7 @@ async def end_stale_processes(program: str, folder: Path, pid_file: Path, signal
                 raise EmbeddedServerFailed(
                     f"A {program} of an earlier run (process {pid}) still uses {folder} as another user: stop it."
                 ) from None
-        with anyio.move_on_after(_STOP_TIMEOUT_S):
+        with anyio.move_on_after(STOP_TIMEOUT_S):
             while _pids(program, folder):  # noqa: ASYNC110  # the end of another process causes no notification
                 await anyio.sleep(0.02)
             break

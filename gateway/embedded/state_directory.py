@@ -23,10 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.embedded.child import Account
+from gateway.embedded.limits import MAX_SOCKET_LENGTH
 from gateway.errors import EmbeddedServerFailed
-
-_MAX_SOCKET_LENGTH = 103
-"""Maximum length of a socket path in bytes: the limit of macOS, which is lower than that of Linux (107)."""
 
 _SOCKET_NAME = "/.s.PGSQL.5432"
 _UNPRIVILEGED = "nobody"
@@ -136,4 +134,4 @@ def _socket_folder(wanted: Path, account: Account | None) -> Generator[Path]:
 
 
 def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder)) + len(_SOCKET_NAME) <= _MAX_SOCKET_LENGTH
+    return len(os.fsencode(folder)) + len(_SOCKET_NAME) <= MAX_SOCKET_LENGTH

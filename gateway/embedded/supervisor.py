@@ -12,13 +12,10 @@ import anyio
 import structlog
 
 from gateway.embedded.child import Child
+from gateway.embedded.limits import CHILD_POLL_S, MAX_RESTARTS, RESTART_WINDOW_S
 from gateway.errors import EmbeddedServerFailed
 
 log = structlog.get_logger(__name__)
-
-_POLL_S = 0.25
-_MAX_RESTARTS = 3
-_RESTART_WINDOW_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +50,12 @@ async def _restart_forever(server: Watched) -> None:
     name = server.child.name
     while True:
         while server.child.is_running:  # noqa: ASYNC110  # the end of a child causes no notification
-            await anyio.sleep(_POLL_S)
+            await anyio.sleep(CHILD_POLL_S)
         reason = server.child.failed()
         log.error("embedded_server_ended", server=name, reason=reason.message)
         now = time.monotonic()
-        ends = [*(end for end in ends if now - end < _RESTART_WINDOW_S), now]
-        if len(ends) > _MAX_RESTARTS:
+        ends = [*(end for end in ends if now - end < RESTART_WINDOW_S), now]
+        if len(ends) > MAX_RESTARTS:
             raise EmbeddedServerFailed(f"{name} ended {len(ends)} times within a minute. {reason.message}")
         await server.revive()
         log.warning("embedded_server_restarted", server=name, seconds=round(time.monotonic() - now, 3))

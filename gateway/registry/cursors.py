@@ -11,9 +11,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import InvalidCursor
-
-_MAC_BYTES = 12
-_MAX_LENGTH = 16 * 1024
+from gateway.registry.limits import MAC_BYTES, MAX_CURSOR_LENGTH
 
 
 class Cursors:
@@ -33,19 +31,19 @@ class Cursors:
         Raises:
             InvalidCursor: the cursor was not minted for this tenant, profile and list.
         """
-        if not 0 < len(cursor) <= _MAX_LENGTH:
+        if not 0 < len(cursor) <= MAX_CURSOR_LENGTH:
             raise InvalidCursor("invalid cursor")
         try:
             raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-            last = raw[_MAC_BYTES:].decode()
+            last = raw[MAC_BYTES:].decode()
         except (binascii.Error, ValueError):
             raise InvalidCursor("invalid cursor") from None
         macs = (_mac(key, tenant, profile, listing, last) for key in self._keys)
-        if not any(hmac.compare_digest(raw[:_MAC_BYTES], mac) for mac in macs):  # guard: cursor-signature
+        if not any(hmac.compare_digest(raw[:MAC_BYTES], mac) for mac in macs):  # guard: cursor-signature
             raise InvalidCursor("invalid cursor")
         return last
 
 
 def _mac(key: bytes, tenant: TenantId, profile: str, listing: str, last: str) -> bytes:
     spoken = "\0".join((tenant, profile, listing, last)).encode()  # guard: cursor-of-its-tenant, cursor-of-its-list
-    return hmac.digest(key, spoken, hashlib.sha256)[:_MAC_BYTES]
+    return hmac.digest(key, spoken, hashlib.sha256)[:MAC_BYTES]

@@ -22,12 +22,9 @@ from gateway.domain.tools import Tool
 from gateway.handlers.binding import Binder, BoundResource
 from gateway.handlers.python.registry import PythonHandlers
 from gateway.registry.bindings import Bindings
+from gateway.registry.limits import MAX_CACHED_CALLERS, MAX_RESTRICTED
 from gateway.registry.paging import DEFAULT_LIMITS, PageLimits
 from gateway.registry.visibility import VisiblePrimitives
-
-_MAX_CALLERS = 1000
-_MAX_RESTRICTED = 32
-"""Limit per snapshot on cached lists that access rules restrict; beyond it, the list used first is evicted."""
 
 _CallerFacts = tuple[KeyId, str, bool, bytes | None, bytes | None]
 
@@ -57,8 +54,8 @@ class SnapshotView:
         self._bound = self.bindings[DEFAULT_PROFILE]
         self._shown: dict[str, VisiblePrimitives] = {}
         self._is_open = snapshot.access.is_trivial
-        self._rules = BoundedCache[_CallerFacts, int](_MAX_CALLERS)
-        self._restricted = BoundedCache[tuple[str, int], VisiblePrimitives](_MAX_RESTRICTED)
+        self._rules = BoundedCache[_CallerFacts, int](MAX_CACHED_CALLERS)
+        self._restricted = BoundedCache[tuple[str, int], VisiblePrimitives](MAX_RESTRICTED)
         self._mirrored: dict[str, dict[str, Any] | None] = {}
 
     @property

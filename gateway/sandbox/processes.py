@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.abc import ByteSendStream, Process
 
+from gateway.sandbox.limits import CHUNK_BYTES
+
 _ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8"}
-_CHUNK_BYTES = 256 * 1024
 
 
 @asynccontextmanager
@@ -43,8 +44,8 @@ async def send_parts(stream: ByteSendStream, *parts: bytes) -> None:
     """
     for part in parts:
         view = memoryview(part)
-        for start in range(0, len(view), _CHUNK_BYTES):
-            await stream.send(bytes(view[start : start + _CHUNK_BYTES]))
+        for start in range(0, len(view), CHUNK_BYTES):
+            await stream.send(bytes(view[start : start + CHUNK_BYTES]))
 
 
 async def _start(command: Sequence[str]) -> Process:

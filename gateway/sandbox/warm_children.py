@@ -20,12 +20,9 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.sandbox.frames import LENGTH_BYTES
+from gateway.sandbox.limits import MAX_REQUESTS, MAX_RESPONSE_BYTES
 from gateway.sandbox.processes import child, send_parts
 
-MAX_REQUESTS: Final = 500
-"""Requests after which a process is replaced, so that no growth of its memory lasts."""
-
-MAX_RESPONSE_BYTES: Final = 64 * 2**20
 _OVERSIZE: Final = 1
 """Status of a process that sends more; it is killed."""
 

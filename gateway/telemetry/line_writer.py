@@ -14,11 +14,10 @@ from io import UnsupportedOperation
 from queue import SimpleQueue
 from typing import Final, TextIO
 
+from gateway.telemetry.limits import DRAIN_S
+
 CAPACITY: Final = 1024 * 1024
 """Bytes that wait at most: thousands of lines, so that a slow disk or collector loses none."""
-
-DRAIN_S: Final = 1.0
-"""Longest wait of an exit for lines that are still queued."""
 
 _BATCH: Final = 64 * 1024
 """Bytes that are written at once; a pipe holds as many."""

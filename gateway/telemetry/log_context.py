@@ -5,9 +5,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
 
+from gateway.telemetry.limits import MAX_CLIENT_NAME_LENGTH
+
 CLAIMED_CLIENT = "claimed_client"
 """Member of an entry's detail: the name that the client gives itself, which nothing proves."""
-_MAX_NAME_LENGTH = 100
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ def name_client(given: object) -> None:
     labels = LABELS.get()
     if labels is not None and isinstance(given, dict):
         name = cast("dict[str, object]", given).get("name")
-        if isinstance(name, str) and (text := name[:_MAX_NAME_LENGTH]).isprintable():
+        if isinstance(name, str) and (text := name[:MAX_CLIENT_NAME_LENGTH]).isprintable():
             labels.client = text
 
 

@@ -13,11 +13,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from gateway.telemetry.limits import MAX_OUTCOMES, MAX_SOURCES, MAX_TENANTS
 from gateway.telemetry.prometheus import Callback, Counter, Gauge, Histogram, MetricFamily
-
-MAX_TENANTS = 100
-MAX_SOURCES = 10
-MAX_OUTCOMES = 60
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _REFUSALS_HELP = (

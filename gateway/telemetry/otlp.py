@@ -11,9 +11,9 @@ from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Tracer
 
+from gateway.telemetry.limits import MAX_ATTRIBUTE_LENGTH, SEND_TIMEOUT_S
+
 _SERVICE = "mcp-gateway"
-_MAX_VALUE_LENGTH = 256
-_SEND_TIMEOUT_S = 3.0
 
 
 class Export:
@@ -28,7 +28,7 @@ class Export:
         self._provider = TracerProvider(
             resource=own.merge(OTELResourceDetector().detect()),
             shutdown_on_exit=False,
-            span_limits=SpanLimits(max_span_attribute_length=_MAX_VALUE_LENGTH),
+            span_limits=SpanLimits(max_span_attribute_length=MAX_ATTRIBUTE_LENGTH),
         )
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
 
@@ -37,8 +37,8 @@ class Export:
         return self._provider.get_tracer(instrumenting_module_name)
 
     def shutdown(self) -> None:
-        """Send the waiting spans; retries for an unavailable collector end after `_SEND_TIMEOUT_S`."""
-        timer = threading.Timer(_SEND_TIMEOUT_S, self._exporter.shutdown)
+        """Send the waiting spans; retries for an unavailable collector end after `SEND_TIMEOUT_S`."""
+        timer = threading.Timer(SEND_TIMEOUT_S, self._exporter.shutdown)
         timer.daemon = True
         timer.start()
         try:

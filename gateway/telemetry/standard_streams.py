@@ -11,11 +11,10 @@ import sys
 import threading
 from typing import Final, TextIO
 
+from gateway.telemetry.limits import MAX_PIECE_LENGTH
 from gateway.telemetry.line_writer import LineWriter
 
 _FIRST_OTHER: Final = 3
-_MAX_PIECE: Final = 64 * 1024
-"""Characters without a line end that are kept; longer text is passed on in pieces."""
 
 
 class QueuedStream(io.TextIOBase):
@@ -58,7 +57,7 @@ class QueuedStream(io.TextIOBase):
             lines, end, self._begun = (self._begun + text).rpartition("\n")
             if end:
                 self.writer.write(lines + end)
-        if len(self._begun) > _MAX_PIECE:
+        if len(self._begun) > MAX_PIECE_LENGTH:
             self.flush()
         return len(text)
 

@@ -20,6 +20,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, get_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from gateway.errors import GatewayError
+from gateway.telemetry.limits import CLOSE_TIMEOUT_S, MAX_HEADER_LENGTH
 
 log = structlog.get_logger(__name__)
 
@@ -28,9 +29,7 @@ TRACE_HEADERS = ("traceparent", "tracestate")
 
 Attributes = Mapping[str, str | int]
 
-_CLOSE_TIMEOUT_S = 5.0
 _SCOPE = "gateway"
-_MAX_HEADER_LENGTH = 512
 
 
 class SpanProvider(Protocol):
@@ -68,7 +67,7 @@ class Traces:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Export the pending spans, for at most `_CLOSE_TIMEOUT_S` seconds."""
+        """Export the pending spans, for at most `CLOSE_TIMEOUT_S` seconds."""
         provider, self._provider, self._tracer = self._provider, None, None
         if provider is None:
             return
@@ -83,7 +82,7 @@ class Traces:
 
         # a daemon thread, which does not delay the exit of the interpreter
         threading.Thread(target=close, name="traces", daemon=True).start()
-        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
+        with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
             await closed.wait()
         if not closed.is_set():
             log.warning("spans_lost")
@@ -128,7 +127,7 @@ class Traces:
         usable = {
             name: value
             for name in TRACE_HEADERS
-            if isinstance(value := carrier.get(name), str) and len(value) <= _MAX_HEADER_LENGTH and value.isascii()
+            if isinstance(value := carrier.get(name), str) and len(value) <= MAX_HEADER_LENGTH and value.isascii()
         }
         found = self._format.extract(usable, Context(), default_getter)
         return found if get_current_span(found).get_span_context().is_valid else Context()

@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from gateway.app.server import http_protocol
-from gateway.app.server.http_protocol import HEADER_S, STALL_S, HardenedHttpProtocol
-from gateway.app.server.stalled_reader import STALL_BYTES
+from gateway.app.server.http_protocol import HardenedHttpProtocol
+from gateway.app.server.limits import HEADER_S, STALL_BYTES, STALL_S
 from tests.support.serving import Server
 from tests.support.timers import TimedLoop, Timers
 

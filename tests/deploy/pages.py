@@ -9,7 +9,8 @@ import click
 
 from gateway.cli.main import gateway
 from gateway.settings import CLIENT_VARIABLES, FILE_SUFFIX, PREFIX, SECRETS, Settings
-from gateway.telemetry.metrics import MAX_SOURCES, MAX_TENANTS, Metrics
+from gateway.telemetry.limits import MAX_SOURCES, MAX_TENANTS
+from gateway.telemetry.metrics import Metrics
 from tests.deploy.admin_page import admin_body, admin_text
 from tests.deploy.clients_page import CLIENTS, clients_table
 from tests.deploy.compose import ROOT

@@ -13,7 +13,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from gateway.app.server.http_protocol import MAX_CONNECTIONS
+from gateway.app.server.limits import MAX_CONNECTIONS
 from gateway.calls.arguments import costly_validation as dear_checks
 from gateway.calls.arguments.costly_validation import CheckLimits
 from gateway.catalog.doctor.environment_checks import check_disk

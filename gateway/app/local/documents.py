@@ -9,6 +9,7 @@ from functools import partial
 
 import anyio
 
+from gateway.app.local.limits import MAX_DOCUMENT_BYTES
 from gateway.catalog.sources.drafts import clean_report
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.worker_pool import WorkerPool
@@ -22,7 +23,6 @@ from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 
 LOCAL = TenantId("local")
-_MAX_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ async def _compile(
 ) -> Compilation:
     content = document.content
     if document.url is not None:
-        content = await fetch_document(upstream, document.url, limit=_MAX_BYTES, tenant=LOCAL)
+        content = await fetch_document(upstream, document.url, limit=MAX_DOCUMENT_BYTES, tenant=LOCAL)
     import_options = ImportOptions(
         base_url=document.base_url,
         prefix=document.prefix,

@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from gateway.app.local.documents import LOCAL, LocalSource
+from gateway.app.local.limits import CURSOR_KEY_BYTES
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.snapshots.composition import compose
 from gateway.catalog.snapshots.snapshot import Snapshot
@@ -48,14 +49,13 @@ from gateway.upstream.client import UpstreamClient
 log = structlog.get_logger(__name__)
 
 _PRINCIPAL = Principal(tenant=LOCAL, slug=LOCAL, key=KeyId(LOCAL), subject=LOCAL, scopes=frozenset({Scope.MCP}))
-_CURSOR_KEY_BYTES = 32
 
 
 def build_local_server(
     sources: Sequence[LocalSource], expose: Exposure, policy: Policy, *, upstream: UpstreamClient, spawn: Spawn
 ) -> StdioServer:
     """Build the server of these documents; `upstream` and the task supervisor of `spawn` are open while it serves."""
-    cursors = Cursors(secrets.token_bytes(_CURSOR_KEY_BYTES))
+    cursors = Cursors(secrets.token_bytes(CURSOR_KEY_BYTES))
     queries = Queries(_Outlines(sources), cursors, _InputSchemas(sources))
     binder = Binder(upstream, _Credentials(sources), Validators(), HandlerDependencies(queries=queries))
     view = ViewCache(binder).of(compose_snapshot(sources, expose, policy))

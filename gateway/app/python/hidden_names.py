@@ -8,11 +8,12 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from typing import Final, Self
+from typing import Self
 
 import anyio
 import structlog
 
+from gateway.app.python.limits import LOOKUP_RETRY_S, LOOKUP_S
 from gateway.app.python.registrations import Lookup, Registrations
 from gateway.catalog.snapshots.hidden_primitives import find_hidden, record_hidden
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
@@ -24,10 +25,6 @@ from gateway.errors import DatabaseUnavailable, Unavailable
 from gateway.store.engine import Store
 
 log = structlog.get_logger(__name__)
-
-_TIMEOUT_S: Final = 3.0
-"""Timeout of the lookup, long enough for a loaded machine. A call on the event loop blocks the loop for this long."""
-_RETRY_S: Final = 10.0
 
 
 class HiddenNames:
@@ -73,7 +70,7 @@ class HiddenNames:
             except Unavailable as error:
                 self._changed.set()
                 log.warning("hidden_names_unknown", reason=error.message)
-                await anyio.sleep(_RETRY_S)
+                await anyio.sleep(LOOKUP_RETRY_S)
 
     async def _record(self) -> None:
         for hidden in self._code.hidden:
@@ -86,7 +83,7 @@ def blocking_lookup(database_url: str | ConfiguredSecret) -> Lookup:
 
     async def find(primitive: PythonPrimitive) -> Sequence[OwnedName]:
         try:
-            async with asyncio.timeout(_TIMEOUT_S), Store(database_url, pool_size=1) as store:
+            async with asyncio.timeout(LOOKUP_S), Store(database_url, pool_size=1) as store:
                 return await find_hidden(store, [primitive])
         except TimeoutError:
             raise DatabaseUnavailable(

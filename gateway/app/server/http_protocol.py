@@ -17,22 +17,25 @@ from typing import Any, Final
 import structlog
 
 from gateway.app.server.ignored_upgrades import IgnoredUpgrades
-from gateway.app.server.lingering_close import LINGER_IDLE_S, LINGER_S, LingeringClose
+from gateway.app.server.limits import (
+    CONNECTION_RETRY_S,
+    HEADER_S,
+    LINGER_IDLE_S,
+    LINGER_S,
+    MAX_CONNECTIONS,
+    PROBE_S,
+    STALL_S,
+)
+from gateway.app.server.lingering_close import LingeringClose
 from gateway.app.server.stalled_reader import StalledReader
 from gateway.app.server.websocket_protocol import HardenedWebSocketProtocol
 from gateway.web.problems import MEDIA_TYPE, problem_bytes
 
 log = structlog.get_logger(__name__)
 
-HEADER_S: Final = 10.0
-STALL_S: Final = 20.0
-
-MAX_CONNECTIONS: Final = 12_000
 _PROVIDE: Final = re.compile(rb"/t/[^/?#]+/provide(?:\?[^#]*)?")
 """Request targets that may become a WebSocket."""
 _GONE_MS = 30_000
-_PROBE_S = 30
-_RETRY_S = 5
 
 
 class HardenedHttpProtocol(IgnoredUpgrades):
@@ -233,7 +236,7 @@ def _refusal(status: int, body: bytes, correlation_id: str) -> bytes:
         "x-content-type-options: nosniff",
         "cache-control: no-store",
         "connection: close",
-        *([f"retry-after: {_RETRY_S}"] if status == HTTPStatus.SERVICE_UNAVAILABLE else []),
+        *([f"retry-after: {CONNECTION_RETRY_S}"] if status == HTTPStatus.SERVICE_UNAVAILABLE else []),
     ]
     return "\r\n".join([*lines, "\r\n"]).encode() + body
 
@@ -244,7 +247,7 @@ def _detect_dead_peer(transport: asyncio.Transport) -> None:
     if raw is None or raw.family not in {socket.AF_INET, socket.AF_INET6}:
         return
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", _PROBE_S), ("TCP_USER_TIMEOUT", _GONE_MS)):
+    for name, value in (("TCP_KEEPIDLE", PROBE_S), ("TCP_USER_TIMEOUT", _GONE_MS)):
         option = getattr(socket, name, None)
         if option is not None:  # not every system has the option
             raw.setsockopt(socket.IPPROTO_TCP, option, value)

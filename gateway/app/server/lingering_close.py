@@ -6,10 +6,6 @@ time is over (RFC 9112 section 9.6).
 """
 
 import asyncio
-from typing import Final
-
-LINGER_IDLE_S: Final = 2.0
-LINGER_S: Final = 15.0
 
 
 class LingeringClose:

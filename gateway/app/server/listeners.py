@@ -17,12 +17,11 @@ from starlette.types import ASGIApp
 
 from gateway.app.readiness import Readiness
 from gateway.app.server.http_protocol import HardenedHttpProtocol
+from gateway.app.server.limits import LISTENER_CLOSE_S
 from gateway.errors import BrokenSetting
 from gateway.settings import Settings, url_of
 
 log = structlog.get_logger(__name__)
-
-_CLOSE_TIMEOUT_S = 3.0
 
 Started = Callable[[], Awaitable[None]]
 
@@ -141,7 +140,7 @@ class _Server(uvicorn.Server):
         """
         await super().shutdown(sockets)
         if self.server_state.tasks:
-            await asyncio.wait(self.server_state.tasks, timeout=_CLOSE_TIMEOUT_S)
+            await asyncio.wait(self.server_state.tasks, timeout=LISTENER_CLOSE_S)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

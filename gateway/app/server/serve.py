@@ -19,6 +19,7 @@ from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
 from gateway.app.secrets import find_keys
 from gateway.app.server.hangups import Hangups
+from gateway.app.server.limits import MAX_OPEN_FILES
 from gateway.app.server.listeners import bind, serve_listeners
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.identity.operator_keys import key_names
@@ -48,8 +49,6 @@ runs.
 
 With lower thresholds, the collector would scan the containers of many concurrent calls repeatedly.
 """
-_OPEN_FILE_LIMIT = 65_536
-"""More than twice the connections that one replica accepts: a call can also use a connection to its upstream."""
 
 Ready = Callable[[Running], Awaitable[None]]
 
@@ -121,6 +120,6 @@ def _allow_open_files() -> None:
     The usual soft limit of 1,024 is below the number of connections that a replica accepts.
     """
     now, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILE_LIMIT if hard_limit == resource.RLIM_INFINITY else min(hard_limit, _OPEN_FILE_LIMIT)
+    wanted = MAX_OPEN_FILES if hard_limit == resource.RLIM_INFINITY else min(hard_limit, MAX_OPEN_FILES)
     if now != resource.RLIM_INFINITY and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard_limit))

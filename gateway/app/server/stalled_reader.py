@@ -1,14 +1,12 @@
 """Detection of stalled readers: peers that do not read what the gateway writes."""
 
 import asyncio
-from typing import Final
 
 import structlog
 
-log = structlog.get_logger(__name__)
+from gateway.app.server.limits import STALL_BYTES
 
-STALL_BYTES: Final = 16 * 1024
-"""Minimum number of bytes that a peer must read within the time limit."""
+log = structlog.get_logger(__name__)
 
 
 class StalledReader:

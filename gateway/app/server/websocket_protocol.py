@@ -12,14 +12,12 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 from websockets.server import ServerProtocol
 
+from gateway.app.server.limits import DRAIN_S, FRAMES_PER_S, STALL_S
 from gateway.app.server.stalled_reader import StalledReader
 from gateway.identity.local_token_buckets import TokenBuckets
+from gateway.web.providers.limits import MAX_MESSAGE_BYTES
 
-MAX_MESSAGE: Final = 4 * 1024 * 1024
-FRAMES_PER_S: Final = 100.0
 FRAMES_BURST: Final = 2000.0
-DRAIN_S: Final = 5.0
-_STALL_S: Final = 20.0
 _PARSE_CHUNK: Final = 4 * 1024
 """Limit on the bytes parsed at once: at most 700 frames, which take a few milliseconds."""
 _FLOOD: Final = 1008
@@ -28,13 +26,13 @@ _FLOOD: Final = 1008
 class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
     """One WebSocket connection, without compression; the application sends its own heartbeats."""
 
-    stall_s: float = _STALL_S
+    stall_s: float = STALL_S
     close_s: float = 2.0
     """Seconds for the peer's reply to a close frame."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.conn = ServerProtocol(max_size=MAX_MESSAGE, logger=self.logger)  # guard: websocket-plain
+        self.conn = ServerProtocol(max_size=MAX_MESSAGE_BYTES, logger=self.logger)  # guard: websocket-plain
         self.ping_interval = None
         self.close_timeout = self.close_s
         self._unparsed = b""

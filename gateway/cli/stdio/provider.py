@@ -8,7 +8,8 @@ import anyio
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from gateway.app.python.provider.link import GOING_AWAY, MAX_BYTES, OPEN_S, socket_url
+from gateway.app.python.limits import MAX_RECEIVED_BYTES, OPEN_S
+from gateway.app.python.provider.link import GOING_AWAY, socket_url
 from gateway.cli.client.locations import check_url, find_key
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
@@ -52,7 +53,12 @@ async def _connect(streams: StdioStreams, url: str, key: str) -> None:
     headers = {"authorization": f"Bearer {key}"}
     try:
         async with connect(  # not through a proxy of the environment, which could read the key
-            url, additional_headers=headers, compression=None, max_size=MAX_BYTES, open_timeout=OPEN_S, proxy=None
+            url,
+            additional_headers=headers,
+            compression=None,
+            max_size=MAX_RECEIVED_BYTES,
+            open_timeout=OPEN_S,
+            proxy=None,
         ) as socket:
             await _forward(streams, socket)
     except InvalidStatus as refused:

@@ -22,13 +22,11 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import DecidingRule, NotFound, Unavailable
 from gateway.registry.connections.subscriber_index import Listener, Subscriber, SubscriberIndex, TenantSubscribers
 from gateway.registry.cursors import Cursors
+from gateway.registry.limits import MISSED_EVENT_RECHECK_S
 from gateway.registry.registry import Registry
 from gateway.registry.views import ViewCache
 
 log = structlog.get_logger(__name__)
-
-MISSED_EVENT_RECHECK_S = 8.0
-"""Seconds between two comparisons with the database; the maximum delay of a change whose event was lost."""
 
 StillValid = Callable[[Principal], Awaitable[bool]]
 """Returns True if a principal's credential is valid and unchanged; raises Unavailable if it cannot be checked now."""

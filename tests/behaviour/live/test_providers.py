@@ -23,7 +23,7 @@ ALLOW = {"safe": "allow", "moderate": "allow", "dangerous": "allow"}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reconnect soon."""
-    monkeypatch.setattr(link, "_FIRST_S", 0.05)
+    monkeypatch.setattr(link, "FIRST_PAUSE_S", 0.05)
 
 
 @pytest.fixture(scope="module")

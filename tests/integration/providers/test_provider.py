@@ -34,7 +34,7 @@ Call = Callable[..., Awaitable[Any]]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reconnect soon."""
-    monkeypatch.setattr(link, "_FIRST_S", 0.02)
+    monkeypatch.setattr(link, "FIRST_PAUSE_S", 0.02)
 
 
 def make(stand: ProviderStand, source: str = "laptop", key: str | None = None) -> Provider:
@@ -317,7 +317,7 @@ async def test_changes_while_a_registration_is_on_its_way_are_registered_after_i
 async def test_results_of_a_lost_attachment_are_dropped(stand: ProviderStand, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: after the time for a resume the provider registers again, and its old calls stop (DYN-4)."""
     monkeypatch.setattr(attachments, "RESUME_S", 0.0)
-    monkeypatch.setattr(link, "_FIRST_S", 0.3)
+    monkeypatch.setattr(link, "FIRST_PAUSE_S", 0.3)
     provider, stopped = make(stand), asyncio.Event()
 
     @provider.tool()

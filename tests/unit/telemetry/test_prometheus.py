@@ -3,7 +3,8 @@
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.telemetry.metrics import MAX_SOURCES, MAX_TENANTS, Metrics
+from gateway.telemetry.limits import MAX_SOURCES, MAX_TENANTS
+from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.prometheus import OTHER, Callback, Counter, Histogram, MetricFamily
 
 

@@ -14,6 +14,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
+from gateway.app.python.limits import FIRST_PAUSE_S, MAX_BACKOFF_S, MAX_RECEIVED_BYTES, OPEN_S
 from gateway.app.python.provider.context import CallMessages, QuestionRefused
 from gateway.errors import BadInput, GatewayError
 from gateway.upstream.live.agent import jsonrpc
@@ -21,9 +22,6 @@ from gateway.upstream.live.agent.jsonrpc import AgentRequest, AgentResponse
 
 log = logging.getLogger("gateway.provide")
 
-_FIRST_S: Final = 0.5
-_MAX_BACKOFF_S: Final = 30.0
-OPEN_S: Final = 15.0
 GOING_AWAY: Final = 1001
 _SERVICE_RESTART: Final = 1012
 _TRY_AGAIN_LATER: Final = 1013
@@ -32,7 +30,6 @@ _FINAL_CLOSE_CODES: Final = frozenset({1002, 1003, 1007, 1009, 4400, 4409, 4410}
 """Close codes after which a reconnect would fail again."""
 _REFUSAL_STATUSES: Final = frozenset({400, 401, 403, 404, 421})
 _SCHEMES: Final = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
-MAX_BYTES: Final = 16 * 1024 * 1024
 
 Serve = Callable[[str, Mapping[str, Any], str, CallMessages], Awaitable[Mapping[str, object]]]
 """Runs one request: its method, params and id, and the connection for messages during the call."""
@@ -76,7 +73,7 @@ class ProviderLink:
         self._serve = serve
         self._socket: ClientConnection | None = None
         self._resume = ""
-        self._limit = MAX_BYTES
+        self._limit = MAX_RECEIVED_BYTES
         self._sent = 0
         self._revision = 1
         self._sent_revision = 0
@@ -139,12 +136,12 @@ class ProviderLink:
         return response.members
 
     async def _keep_connected(self, group: asyncio.TaskGroup) -> None:
-        pause_s, is_key_checked = _FIRST_S, False
+        pause_s, is_key_checked = FIRST_PAUSE_S, False
         try:
             while True:
                 code, reason = await self._serve_connection(group)
                 if self.is_ready.is_set():
-                    pause_s = _FIRST_S
+                    pause_s = FIRST_PAUSE_S
                 if code in _FINAL_CLOSE_CODES or (code == _KEY_ENDED and is_key_checked):
                     raise ProviderRefused(f"the gateway closed the connection: {code} {reason}")
                 is_key_checked = code == _KEY_ENDED
@@ -152,7 +149,7 @@ class ProviderLink:
                 log.warning("provider_disconnected: %s %s", code, reason)
                 if code != _SERVICE_RESTART:
                     await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
-                    pause_s = min(2 * pause_s, _MAX_BACKOFF_S)
+                    pause_s = min(2 * pause_s, MAX_BACKOFF_S)
         finally:
             for call in self._calls.values():
                 call.cancel()
@@ -164,7 +161,7 @@ class ProviderLink:
             self._url,
             additional_headers=headers,
             compression=None,
-            max_size=MAX_BYTES,
+            max_size=MAX_RECEIVED_BYTES,
             open_timeout=OPEN_S,
             proxy=None,
         )
