@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import cast
 
 from gateway.calls.invocation import Invocation
-from gateway.catalog.snapshots.field_argument import FIELDS_SCHEMA, MAX_FIELDS, offers_fields
+from gateway.catalog.snapshots.field_argument import FIELDS_SCHEMA, offers_fields
+from gateway.catalog.snapshots.limits import MAX_FIELDS
 from gateway.definitions.json_schema.coercion import readings
 from gateway.definitions.limits import MAX_POINTER_LENGTH
 from gateway.definitions.projection import is_path

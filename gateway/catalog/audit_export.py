@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from gateway.catalog.audit import PART, read_trail, trail_keys
+from gateway.catalog.limits import EXPORT_KEEP_ALIVE_S, EXPORT_POLL_S
 from gateway.domain.audit import Anchor, AuditFilter, Chain
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.identifiers import TenantId
@@ -28,8 +29,6 @@ from gateway.store.engine import Store
 Line = dict[str, object]
 
 _NO_FILTER = AuditFilter()
-_POLL_S = 1.0
-_KEEP_ALIVE_S = 15.0
 
 _encode = msgspec.json.Encoder().encode
 
@@ -102,11 +101,11 @@ class TrailExporter:
                     return
                 if links:
                     continue
-                idle_s += _POLL_S
-                if idle_s >= _KEEP_ALIVE_S:
+                idle_s += EXPORT_POLL_S
+                if idle_s >= EXPORT_KEEP_ALIVE_S:
                     idle_s = 0.0
                     yield b"\n"
-                await anyio.sleep(_POLL_S)
+                await anyio.sleep(EXPORT_POLL_S)
 
     async def _full_trail(self, tenant: TenantId) -> AsyncGenerator[list[Line]]:
         async with self._store.reading(tenant) as db:

@@ -15,6 +15,7 @@ import anyio
 import structlog
 
 from gateway.catalog.audit import PART, trail_keys
+from gateway.catalog.limits import MAX_CHAINS, MAX_COUNTED, TIME_SLICE_S
 from gateway.catalog.transaction import (
     GATEWAY,
     Author,
@@ -46,10 +47,7 @@ KIND = "audit_retention"
 LEASE = timedelta(minutes=5)
 BATCH = 5000
 """Limit on the entries of one transaction, which locks the tenant's row for less than a second."""
-_MAX_CHAINS = 100
-_MAX_COUNTED = 100_000
 _PAUSE = timedelta(hours=6)
-_TIME_SLICE_S = 20.0
 _BY = Author(caller=GATEWAY, correlation_id="")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -108,7 +106,7 @@ async def cut_due(catalog: CatalogContext, due: Job) -> None:
         if (await RETENTION.get(tenant, db)).days is None:
             await jobs.remove(tenant, db, due.id)
             return
-    ends_at, batch = anyio.current_time() + _TIME_SLICE_S, await cut_batch(tenant, catalog)
+    ends_at, batch = anyio.current_time() + TIME_SLICE_S, await cut_batch(tenant, catalog)
     while batch.is_full and anyio.current_time() < ends_at:
         batch = await cut_batch(tenant, catalog)
     async with catalog.store.upkeep(tenant) as db:
@@ -161,7 +159,7 @@ class CutBatch:
     @property
     def is_full(self) -> bool:
         """True if more entries may be removable."""
-        return self._removed >= self.limit or len(self.made) >= _MAX_CHAINS
+        return self._removed >= self.limit or len(self.made) >= MAX_CHAINS
 
     async def fill(self, db: Db, days: int) -> None:
         """Remove the removable entries; a chain with a fault keeps all its entries."""
@@ -279,11 +277,11 @@ async def _count(tenant: TenantId, db: Db, days: int) -> Removable:
     bounds = await _read_bounds(tenant, db, last_change=await tenants.revision(tenant, db) or 0)
     found, holders = list[OldEntries](), set[str]()
     for writer in writers:
-        count = partial(retention.count_old, tenant, db, writer, before=before, limit=_MAX_COUNTED)
+        count = partial(retention.count_old, tenant, db, writer, before=before, limit=MAX_COUNTED)
         old = await count(bound=bounds.of_trail(writer))
         holders |= {name for name, place in bounds.places.items() if place.get(writer, 0) < old.last}
         found.append(await count(bound=bounds.of(writer)) if bounds.of(writer) < old.last else old)
-        if sum(one.entries for one in found) >= _MAX_COUNTED:
+        if sum(one.entries for one in found) >= MAX_COUNTED:
             break
     found = [one for one in found if one.entries]
     return Removable(
@@ -291,6 +289,6 @@ async def _count(tenant: TenantId, db: Db, days: int) -> Removable:
         chains=len(found),
         oldest=min((one.oldest for one in found if one.oldest), default=None),
         newest=max((one.newest for one in found if one.newest), default=None),
-        is_partial=sum(one.entries for one in found) >= _MAX_COUNTED,
+        is_partial=sum(one.entries for one in found) >= MAX_COUNTED,
         held_by=tuple(sorted(holders)),
     )

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from gateway.catalog.limits import MAX_RECORDS, MAX_RESPONSE_BYTES, MAX_RESPONSES_BYTES, RUNNING_RETRY_S
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.http.idempotency import Attempt, StoredResponse
 from gateway.domain.identifiers import TenantId, mint
@@ -31,15 +32,6 @@ KIND = "idempotency"
 RECORD_LIFETIME = timedelta(hours=24)
 LEASE = timedelta(minutes=10)
 """Lease of an attempt, longer than any admin request takes. After the lease ends, the attempt is considered failed."""
-MAX_RECORDS = 1000
-"""Limit on the records of one tenant. The tenant's keys share this limit; the operator's records have their own."""
-MAX_RESPONSE_BYTES = 1024 * 1024
-MAX_BYTES = 16 * 1024 * 1024
-"""Limits in bytes: `MAX_RESPONSE_BYTES` on one compressed body, `MAX_BYTES` on all stored responses of one tenant.
-
-The tenant's keys share `MAX_BYTES`; the operator's responses have a limit of the same size.
-"""
-_RETRY_S = 1.0
 _REQUEST, _RESPONSE = "request", "answer"
 
 
@@ -96,7 +88,7 @@ async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answ
             return
         _, taken = await idempotency.usage(tenant, db, is_operators=record.is_operators)
         # guard: idempotency-bytes-capped
-        if packed is not None and (len(packed) > MAX_RESPONSE_BYTES or taken + len(packed) > MAX_BYTES):
+        if packed is not None and (len(packed) > MAX_RESPONSE_BYTES or taken + len(packed) > MAX_RESPONSES_BYTES):
             packed = None
         plain = msgspec.msgpack.encode((answer.status, dict(answer.headers), packed))
         sealed = catalog.sealer.seal(tenant, record.wrapped, plain, KIND, record.id, _RESPONSE)
@@ -186,7 +178,7 @@ def _clean_up(tenant: TenantId, at: datetime) -> Job:
 
 def _in_progress() -> RequestInProgress:
     return RequestInProgress(
-        "the request with this Idempotency-Key is still running; retry later", retry_after_s=_RETRY_S
+        "the request with this Idempotency-Key is still running; retry later", retry_after_s=RUNNING_RETRY_S
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gateway.catalog.limits import MAX_NAMED
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, record
 from gateway.domain.audit import AnchorKind
 from gateway.domain.identifiers import TenantId
@@ -14,8 +15,6 @@ from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.hash_chain import CREATION
 from gateway.store.kinds.singletons import POLICY
 from gateway.store.kinds.tenants import TENANTS
-
-_MAX_NAMED = 10
 
 
 async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Author) -> Tenant:
@@ -71,11 +70,11 @@ async def find_trail(catalog: CatalogContext, slug_or_id: str) -> TenantId:
         if slug_or_id.startswith("ten_"):
             return await _find_deleted(catalog, TenantId(slug_or_id))
         async with catalog.store.lookup() as db:
-            found = await deleted_tenants.page(db, slug=slug_or_id, limit=_MAX_NAMED + 1)
+            found = await deleted_tenants.page(db, slug=slug_or_id, limit=MAX_NAMED + 1)
         if not found:
             raise
         if len(found) > 1:
-            ids = ", ".join(one.id for one in found[:_MAX_NAMED])
+            ids = ", ".join(one.id for one in found[:MAX_NAMED])
             raise Conflict(f"several deleted tenants had the slug {slug_or_id}; use an id: {ids}") from None
         return found[0].id
 

@@ -12,6 +12,7 @@ from functools import partial
 import anyio
 import structlog
 
+from gateway.catalog.limits import PUBLISH_TIMEOUT_S
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.definitions.changed_fields import describe_change
@@ -34,8 +35,6 @@ from gateway.upstream.secret_stores.stores import SecretStores
 
 log = structlog.get_logger(__name__)
 
-
-_PUBLISH_TIMEOUT_S = 2.0
 
 GATEWAY = Operator(name="gateway")
 """Author of changes that background jobs or rules make."""
@@ -254,7 +253,7 @@ async def announce(catalog: CatalogContext, event: Event) -> None:
     the content of a resource is not repeated.
     """
     try:
-        with anyio.fail_after(_PUBLISH_TIMEOUT_S):
+        with anyio.fail_after(PUBLISH_TIMEOUT_S):
             await catalog.publish(event)
     except (RedisUnavailable, TimeoutError):
         log.warning("event_lost", kind=type(event).__name__, tenant=event.tenant)

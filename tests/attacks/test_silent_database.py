@@ -120,7 +120,7 @@ async def test_a_database_that_hangs_keeps_few_waiting(
 ) -> None:
     """Ours: one reading call finds it out, the others do not wait for it; what changes something is refused (SRV-4)."""
     monkeypatch.setattr("gateway.identity.authenticator.REMEMBERED_S", 0.0)  # each call wants to look its key up,
-    monkeypatch.setattr("gateway.catalog.snapshots.snapshots._CHECK_S", 0.0)  # and compare its catalog
+    monkeypatch.setattr("gateway.catalog.snapshots.snapshots.CHECK_S", 0.0)  # and compare its catalog
     async with _world(database, redis_url, tenants=1, keys=1) as world:
         assert _is_ok(await world.call(1))
         seen = len(world.upstream.seen)

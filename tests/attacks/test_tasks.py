@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.catalog.calls.mcp_tasks import MAX_OPEN_EACH
+from gateway.catalog.calls.limits import MAX_OPEN_EACH
 from tests.behaviour.tasks.conftest import client, furnish
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add_profile

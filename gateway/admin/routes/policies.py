@@ -6,8 +6,8 @@ from gateway.admin.limits import WorkKind
 from gateway.admin.requests.policies import RulesCheck
 from gateway.admin.responses.policies import RuleMatchesShown, RuleReport
 from gateway.admin.routes.try_calls import trial_principal
+from gateway.catalog.kinds.policies import check_rules
 from gateway.catalog.kinds.singletons import POLICY
-from gateway.catalog.policies import check_rules
 from gateway.catalog.snapshots.rule_report import report_rules
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread

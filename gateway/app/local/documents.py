@@ -9,8 +9,8 @@ from functools import partial
 
 import anyio
 
-from gateway.app.local.limits import MAX_DOCUMENT_BYTES
 from gateway.catalog.sources.drafts import clean_report
+from gateway.catalog.sources.limits import MAX_DOCUMENT_BYTES
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.domain.http.requests import Credential

@@ -15,6 +15,7 @@ import structlog
 
 from gateway.catalog.calls.approval_changes import ApprovalChanges, read_approval, subject_of
 from gateway.catalog.calls.caller_rights import may_call
+from gateway.catalog.calls.limits import MAX_KEPT, MAX_OPEN_APPROVALS, MAX_OPEN_OF_SUBJECT, QUEUE_RETRY_S
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, CatalogContext, announce
 from gateway.domain.audit import CallRecord, RuleKind
@@ -49,11 +50,6 @@ LEASE = timedelta(seconds=30)
 ROUND_LEASE = timedelta(minutes=11)
 """Lease of a run between two rounds of its call; the client's state of a round is valid for ten minutes."""
 KEPT = timedelta(days=30)
-MAX_KEPT = 10_000
-"""The newest ended approvals of a tenant are stored for `KEPT`; this is their maximum number."""
-MAX_OPEN = 1000
-MAX_OPEN_OF_SUBJECT = 50
-"""Limits on open approvals, so that the calls of one subject cannot hide those of others."""
 
 
 _PRIOR_RUN = {
@@ -61,8 +57,6 @@ _PRIOR_RUN = {
     ApprovalState.UNKNOWN: "The same call was approved and interrupted at {}; it may have been carried out.",
 }
 _SWEEP_BATCH = 200
-_RETRY_S = 60.0
-"""Pause of a task before it retries a full queue; people decide no faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,7 +380,7 @@ async def _check_open_limit(tenant: TenantId, db: Db, subject: str) -> None:
     of_tenant, of_subject = await approvals.count_open(tenant, db, subject)
     if of_subject >= MAX_OPEN_OF_SUBJECT:  # guard: approvals-capped-by-subject
         message = f"too many calls of this subject wait for an approval or run (limit {MAX_OPEN_OF_SUBJECT})"
-        raise LimitExceeded(f"{message}; wait until they are decided", limit="approvals", retry_after_s=_RETRY_S)
-    if of_tenant >= MAX_OPEN:  # guard: approvals-capped
-        message = f"too many calls of the tenant wait for an approval or run (limit {MAX_OPEN})"
-        raise LimitExceeded(f"{message}; wait until they are decided", limit="approvals", retry_after_s=_RETRY_S)
+        raise LimitExceeded(f"{message}; wait until they are decided", limit="approvals", retry_after_s=QUEUE_RETRY_S)
+    if of_tenant >= MAX_OPEN_APPROVALS:  # guard: approvals-capped
+        message = f"too many calls of the tenant wait for an approval or run (limit {MAX_OPEN_APPROVALS})"
+        raise LimitExceeded(f"{message}; wait until they are decided", limit="approvals", retry_after_s=QUEUE_RETRY_S)

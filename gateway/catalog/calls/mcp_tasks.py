@@ -15,6 +15,14 @@ from typing import Any, Final, TypeVar
 import msgspec
 import structlog
 
+from gateway.catalog.calls.limits import (
+    MAX_OPEN_EACH,
+    MAX_OPEN_TASKS,
+    MAX_ROUNDS_BYTES,
+    MAX_STORED_TASKS,
+    MAX_TASKS_BYTES,
+    TASK_RETRY_S,
+)
 from gateway.domain.calls.mcp_tasks import (
     AskedKind,
     McpTask,
@@ -40,13 +48,6 @@ log = structlog.get_logger(__name__)
 KIND: Final = "mcp_task"
 LIFETIME: Final = timedelta(hours=24)
 """Lifetime of a task from its creation, result included. A running task is cancelled when it ends."""
-MAX_OPEN_EACH: Final = 100
-MAX_OPEN: Final = 1000
-MAX_STORED: Final = 10_000
-MAX_BYTES: Final = 256 * 1024 * 1024
-"""Limits of one tenant: open tasks of a subject, open tasks, stored tasks, and bytes of stored tasks."""
-MAX_ROUNDS_BYTES: Final = 64 * 1024
-_RETRY_S: Final = 10.0
 _ID: Final = re.compile(r"tsk_[A-Za-z0-9_-]{32}")
 _UNKNOWN: Final = TaskError(
     code=-32603,
@@ -347,16 +348,17 @@ async def _check_limits(owner: TaskOwner, db: Db) -> None:
     used = await mcp_tasks.usage(owner.tenant, db, subject=owner.subject)
     if used.open_of_subject >= MAX_OPEN_EACH:  # guard: tasks-of-one-subject
         raise _limit_exceeded(f"too many open tasks of this subject (limit {MAX_OPEN_EACH})")
-    if used.open >= MAX_OPEN:
-        raise _limit_exceeded(f"too many open tasks of this tenant (limit {MAX_OPEN})")
-    if used.stored >= MAX_STORED or used.size >= MAX_BYTES:  # guard: tasks-stored
+    if used.open >= MAX_OPEN_TASKS:
+        raise _limit_exceeded(f"too many open tasks of this tenant (limit {MAX_OPEN_TASKS})")
+    if used.stored >= MAX_STORED_TASKS or used.size >= MAX_TASKS_BYTES:  # guard: tasks-stored
         raise _limit_exceeded(
-            f"too many stored tasks of the last {LIFETIME} (limit {MAX_STORED} tasks and {MAX_BYTES} bytes per tenant)"
+            f"too many stored tasks of the last {LIFETIME} (limit {MAX_STORED_TASKS} tasks and {MAX_TASKS_BYTES} bytes"
+            " per tenant)"
         )
 
 
 def _limit_exceeded(text: str) -> LimitExceeded:
-    return LimitExceeded(f"{text}; cancel some, or wait until they end", limit="tasks", retry_after_s=_RETRY_S)
+    return LimitExceeded(f"{text}; cancel some, or wait until they end", limit="tasks", retry_after_s=TASK_RETRY_S)
 
 
 async def _owned(owner: TaskOwner, db: Db, task: str, *, is_locked: bool = False) -> StoredTask:

@@ -29,3 +29,5 @@ MAX_EXAMINED_ISSUERS = 100
 """Issuers of a tenant that one check reads."""
 MAX_EXAMINED_CREDENTIALS = 1000
 """Credentials of a tenant that one check reads: as many as a tenant may have."""
+MAX_PROPOSAL_AGE = timedelta(days=14)
+"""Age from which a pending proposal is reported: two weeks, so that a holiday of its reviewer is no finding."""

@@ -1,12 +1,12 @@
 """Doctor check for sources whose URL cannot be read, or whose proposal has been pending for a long time."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import anyio
 
 from gateway.catalog.doctor.handler_checks import all_tenants
-from gateway.catalog.doctor.limits import MAX_NAMED, TIMEOUT_S
+from gateway.catalog.doctor.limits import MAX_NAMED, MAX_PROPOSAL_AGE, TIMEOUT_S
 from gateway.domain.findings import Finding, fine, list_names, warning
 from gateway.errors import GatewayError
 from gateway.store.engine import Store
@@ -14,7 +14,6 @@ from gateway.store.sources import refreshes
 
 _FAILURES = 3
 """Number of consecutive failed refreshes after which a source is reported."""
-_MAX_PROPOSAL_AGE = timedelta(days=14)
 _REMEDY = "`gateway --tenant SLUG source status` shows each fault and proposal; `source review NAME` decides"
 
 
@@ -24,7 +23,7 @@ async def check_sources(store: Store) -> Finding:
     After 15 s, the remaining tenants are skipped, and the finding reports the timeout.
     """
     failing, old_proposals = list[str](), list[str]()
-    since = datetime.now(UTC) - _MAX_PROPOSAL_AGE
+    since = datetime.now(UTC) - MAX_PROPOSAL_AGE
     try:
         with anyio.move_on_after(TIMEOUT_S) as scope:
             for tenant in await all_tenants(store):
@@ -42,6 +41,6 @@ async def check_sources(store: Store) -> Finding:
 def _to_finding(failing: Sequence[str], old_proposals: Sequence[str], skipped_note: str) -> Finding:
     if not failing and not old_proposals:
         return fine("sources", f"no refresh of a source fails repeatedly, and no proposal is old{skipped_note}")
-    problems = (("refreshes fail", failing), (f"proposals older than {_MAX_PROPOSAL_AGE.days} days", old_proposals))
+    problems = (("refreshes fail", failing), (f"proposals older than {MAX_PROPOSAL_AGE.days} days", old_proposals))
     detail = "; ".join(f"{problem}: {list_names(names, limit=MAX_NAMED)}" for problem, names in problems if names)
     return warning("sources", f"{detail}{skipped_note}", _REMEDY)

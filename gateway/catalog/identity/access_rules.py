@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from gateway.catalog.identity.admin_bounds import check_role_grant
+from gateway.catalog.identity.limits import MAX_ACCESS_RULES_BYTES, MAX_NAME_PATTERNS
 from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.access import (
@@ -33,9 +34,6 @@ LIMITING_KINDS = frozenset(
     kind_in_manifests(kind.name) for kind in MANIFEST_KINDS.values() if kind.writers and kind.name != ACCESS_KIND.name
 )
 """The kinds to which a role can be limited: those of admins, without the access rules, which give roles."""
-_MAX_RULES_BYTES = 128 * 1024
-_MAX_PATTERNS = 1000
-"""Limit on the patterns of names of all rules: each is compared with each primitive whenever a snapshot is loaded."""
 
 
 async def find_rights(tenant: TenantId, store: Store, principal: Principal) -> Rights:
@@ -99,10 +97,10 @@ def check_size(access: AccessRules) -> None:
         InvalidBody: the rules have too many bytes or patterns.
     """
     reason = ""
-    if sum(len(rule.what.names) for rule in access.rules) > _MAX_PATTERNS:  # guard: access-patterns
-        reason = f"the rules together have more than {_MAX_PATTERNS} names; use sources, tags or profiles"
-    elif len(msgspec.json.encode((access.rules, access.roles))) > _MAX_RULES_BYTES:
-        reason = f"the rules and roles together have more than {_MAX_RULES_BYTES} bytes"
+    if sum(len(rule.what.names) for rule in access.rules) > MAX_NAME_PATTERNS:  # guard: access-patterns
+        reason = f"the rules together have more than {MAX_NAME_PATTERNS} names; use sources, tags or profiles"
+    elif len(msgspec.json.encode((access.rules, access.roles))) > MAX_ACCESS_RULES_BYTES:
+        reason = f"the rules and roles together have more than {MAX_ACCESS_RULES_BYTES} bytes"
     if reason:
         raise InvalidBody(f"/rules: {reason}", faults=[Fault(pointer="/rules", reason=reason)])
 

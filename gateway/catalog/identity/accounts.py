@@ -13,6 +13,7 @@ import structlog
 
 from gateway.catalog.credentials import find_credential, terms_of
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity.limits import MAX_ACCOUNTS, MAX_SHOWN_ACCOUNTS
 from gateway.catalog.identity.person_records import record_use
 from gateway.catalog.snapshots.credential_cache import read_external_secret
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -30,11 +31,8 @@ from gateway.upstream.auth.token_endpoint import revoke_token, token_revocation
 
 log = structlog.get_logger(__name__)
 
-MAX_ACCOUNTS = 20_000
-"""Limit on the accounts of one tenant."""
 _LEASE = timedelta(seconds=45)
 """Lease of a refresh, longer than its request takes."""
-_MAX_SHOWN = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +130,8 @@ async def list_connectable(
     """The tenant's credentials of accounts, by name, each with the account of this owner if there is one."""
     tenant = owner.tenant
     async with catalog.store.transaction(tenant) as db:
-        found = await CREDENTIALS.page(tenant, db, after=None, limit=_MAX_SHOWN)
-        own = await accounts.page(tenant, db, after=None, limit=_MAX_SHOWN, owner=owner.id)
+        found = await CREDENTIALS.page(tenant, db, after=None, limit=MAX_SHOWN_ACCOUNTS)
+        own = await accounts.page(tenant, db, after=None, limit=MAX_SHOWN_ACCOUNTS, owner=owner.id)
     by_credential = {account.credential: account for account in own}
     return [(each, by_credential.get(each.id)) for each in found if each.kind is CredentialKind.USER]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity.limits import MAX_CONSENTS
 from gateway.catalog.identity.person_records import record_act
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
@@ -15,9 +16,6 @@ from gateway.domain.tenancy.keys import Key
 from gateway.errors import LimitExceeded, NotFound
 from gateway.store.engine import Db
 from gateway.store.identity import consents, grants
-
-MAX_CONSENTS = 300
-"""Limit on the consents of one person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

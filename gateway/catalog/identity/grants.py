@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.consents import Permission, announce_ended, give_consent
+from gateway.catalog.identity.limits import MAX_GRANTS
 from gateway.catalog.identity.person_records import record_act
 from gateway.catalog.identity.sign_ins import KEPT, find_person, schedule_clean_up
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -28,9 +29,6 @@ from gateway.store.engine import Db
 from gateway.store.identity import grants
 from gateway.store.identity import sign_ins as stored_sign_ins
 from gateway.store.kinds.oauth_clients import CLIENTS
-
-MAX_GRANTS = 100
-"""Limit on the grants of one person; a further one revokes the oldest."""
 
 
 async def permit(

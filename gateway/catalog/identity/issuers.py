@@ -15,6 +15,7 @@ from gateway.catalog.identity.admin_bounds import check_issuers
 from gateway.catalog.identity.client_secrets import NOT_STORED, settle_reference
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft, IssuerPlace
 from gateway.catalog.identity.issuer_keys import FoundKeys, find_keys, keep_keys
+from gateway.catalog.identity.limits import MAX_ANNOUNCED
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.audit import OPERATOR_RULE
@@ -43,8 +44,6 @@ from gateway.store.kinds.profiles import PROFILES
 from gateway.upstream.auth.key_sets import fetch_key_set
 
 _CHANGED = "the issuer was changed by another request; read it, and send the change again"
-_MAX_ANNOUNCED = 1000
-"""Number of people whose sessions end at once when their issuer changes; other sessions end within seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +153,7 @@ async def update_issuer(
         await issuers.save(tenant, db, saved)
         await _save_secret(tenant, catalog, db, revised, saved, before=current)
         await introspection_clients.save_introspection_secret(tenant, catalog, db, introspection, issuer=saved)
-        affected = await people.ids_of_issuer(tenant, db, saved.id, limit=_MAX_ANNOUNCED)
+        affected = await people.ids_of_issuer(tenant, db, saved.id, limit=MAX_ANNOUNCED)
     await _announce(tenant, catalog, affected)
     keep_keys(tenant, catalog, saved, keys)
     return saved
@@ -245,7 +244,7 @@ async def remove_issuer(
         await check_issuers(tenant, db, current.name, by=by)  # guard: role-issuer-deleted
         check_version(current, expected)
         entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
-        affected = await people.ids_of_issuer(tenant, db, current.id, limit=_MAX_ANNOUNCED)
+        affected = await people.ids_of_issuer(tenant, db, current.id, limit=MAX_ANNOUNCED)
         await issuers.remove(tenant, db, current.id)
     await _announce(tenant, catalog, affected, is_ended=True)
 

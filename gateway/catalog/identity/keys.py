@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.identity.admin_bounds import check_changed_key, check_ended_key, check_new_key
+from gateway.catalog.identity.limits import MAX_KEYS
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.audit import OPERATOR_RULE
@@ -30,8 +31,6 @@ from gateway.store.engine import Db
 from gateway.store.identity import accounts, keys
 from gateway.store.kinds.singletons import ACCESS
 
-MAX_KEYS = 1000
-"""Limit on the keys of one tenant, revoked and expired ones included."""
 _NO_OVERLAP = timedelta()
 _END_OLD = "key.end_old_secret"
 """The audit action that only restricts a key; the bounds on the grants of admins do not apply to it."""

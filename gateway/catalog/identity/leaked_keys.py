@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gateway.catalog.identity.keys import revoke_key
+from gateway.catalog.identity.limits import MAX_FOUND_KEYS
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeyMatch, KeyState, digest_key, find_key_texts, key_id_of
 from gateway.store.identity import keys
-
-MAX_FOUND = 20
-"""Limit on the keys that are checked in one search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +30,7 @@ async def check_text(catalog: CatalogContext, text: str, *, is_revoking: bool, b
     """
     found: dict[KeyId, str] = {}
     for one in find_key_texts(text):
-        if (key_id := key_id_of(one)) is not None and len(found) < MAX_FOUND:
+        if (key_id := key_id_of(one)) is not None and len(found) < MAX_FOUND_KEYS:
             found.setdefault(key_id, one)
     async with catalog.store.unscoped() as db:
         stored = await keys.find(db, list(found))

@@ -1,7 +1,6 @@
 """Clients that register themselves at a tenant's authorization server, and the lookup of stored clients."""
 
-from datetime import timedelta
-
+from gateway.catalog.identity.limits import MAX_DYNAMIC_CLIENTS, MIN_UNUSED_AGE
 from gateway.catalog.identity.sign_ins import UNUSED, schedule_clean_up
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
@@ -9,10 +8,6 @@ from gateway.domain.tenancy.grants import OAuthClient
 from gateway.errors import LimitExceeded
 from gateway.store.identity import oauth_clients
 from gateway.store.kinds.oauth_clients import CLIENTS
-
-MAX_DYNAMIC = 500
-"""Limit on the clients that registered themselves; the oldest unused client is then replaced."""
-_MIN_UNUSED_AGE = timedelta(minutes=10)
 
 
 async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthClient) -> None:
@@ -23,13 +18,13 @@ async def enter_client(tenant: TenantId, catalog: CatalogContext, client: OAuthC
     """
     async with catalog.store.transaction(tenant) as db:
         await schedule_clean_up(tenant, db, client.created_at + UNUSED)
-        if await oauth_clients.count_dynamic(tenant, db) >= MAX_DYNAMIC:  # guard: registrations-bounded
+        if await oauth_clients.count_dynamic(tenant, db) >= MAX_DYNAMIC_CLIENTS:  # guard: registrations-bounded
             oldest = await oauth_clients.oldest_unused(tenant, db)
-            if oldest is None or oldest.created_at > client.created_at - _MIN_UNUSED_AGE:
-                message = f"{MAX_DYNAMIC} clients have registered themselves at the tenant (the limit)"
+            if oldest is None or oldest.created_at > client.created_at - MIN_UNUSED_AGE:
+                message = f"{MAX_DYNAMIC_CLIENTS} clients have registered themselves at the tenant (the limit)"
                 raise LimitExceeded(
                     f"{message}; retry later, or ask the tenant's administrator to delete unused ones",
-                    retry_after_s=_MIN_UNUSED_AGE.total_seconds(),
+                    retry_after_s=MIN_UNUSED_AGE.total_seconds(),
                 )
             await CLIENTS.remove(tenant, db, oldest.id)
         await CLIENTS.insert(tenant, db, client)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.identity.limits import MAX_DENIED_AHEAD, MAX_PEOPLE
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import TenantId
@@ -16,10 +17,6 @@ from gateway.errors import InvalidBody, LimitExceeded, NotFound
 from gateway.store.engine import Db, Store
 from gateway.store.identity import issuers, keys, people
 
-MAX_PEOPLE = 10_000
-"""Limit on the people of one tenant, denied ones included."""
-MAX_DENIED_AHEAD = 10_000
-"""Further people of one tenant who can be denied before their first sign-in, so that a denial has room."""
 _RETENTION = timedelta(days=30)
 _EXPIRY_TOLERANCE = timedelta(hours=12)
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from gateway.catalog.identity.limits import MAX_SESSIONS
 from gateway.catalog.identity.people import store_person
 from gateway.catalog.identity.person_records import record_act
 from gateway.catalog.transaction import CatalogContext
@@ -17,8 +18,6 @@ from gateway.store.jobs import Job
 
 KIND = "sign-ins"
 """Kind, and id within the tenant, of the job that deletes ended sign-ins and grants."""
-MAX_SESSIONS = 20
-"""Limit on the browser sessions of one person; a further one ends the oldest."""
 DENIED = "This person may not use the tenant; ask the tenant's administrator."
 _LEASE = timedelta(minutes=5)
 _PAUSE = timedelta(minutes=10)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from gateway.catalog.kinds.limits import MAX_USERS_SHOWN
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
 from gateway.domain.identifiers import TenantId, is_minted
 from gateway.domain.members.formats import WORDS
@@ -38,7 +39,6 @@ RefuseForeign = Callable[[TenantId, CatalogContext, Db, str], Awaitable[None]]
 """Refuses the change of an object that exists but is not stored, such as one of code; without one it does nothing."""
 Tag = Callable[[T], str]
 """Returns the version of an object as an opaque tag."""
-_MAX_USERS_SHOWN = 20
 
 
 def tag_of_kind(one: Configured) -> str:
@@ -54,7 +54,7 @@ def refuse_in_use(words: str, name: str, users: Sequence[tuple[str, str]]) -> No
     """
     if not users:
         return
-    named_users = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MAX_USERS_SHOWN]]
+    named_users = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:MAX_USERS_SHOWN]]
     suffix = f" and {len(users) - 1} more" if len(users) > 1 else ""
     faults = [Fault(pointer="", reason=f"used by {user}") for user in named_users]
     raise Conflict(f"the {words} {name} is used by {named_users[0]}{suffix}", faults=faults)

@@ -5,6 +5,7 @@ from random import uniform
 
 from gateway.catalog.credentials import find_obstacle
 from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.limits import FIRST_POLL_S
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import OpenChanges
 from gateway.catalog.updates.resource_updates import is_known
@@ -17,8 +18,6 @@ from gateway.store import jobs
 from gateway.store.jobs import Job
 from gateway.store.kinds.singletons import POLICY
 from gateway.store.kinds.watches import WATCHES as ROWS
-
-_FIRST_POLL_S = 2.0
 
 
 async def _check(opened: OpenChanges, current: Watch | None, wanted: Watch) -> None:
@@ -57,7 +56,7 @@ async def _schedule(opened: OpenChanges, before: Watch | None, after: Watch | No
 
 
 def _prompt_job(tenant: TenantId, watch: Watch) -> Job:
-    due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, _FIRST_POLL_S))  # noqa: S311  # only spreads the load
+    due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, FIRST_POLL_S))  # noqa: S311  # only spreads the load
     return Job(tenant=tenant, id=watch.id, kind=KIND, due_at=due_at)
 
 

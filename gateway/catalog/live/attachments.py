@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES, is_same
-from gateway.catalog.live.discovery import MAX_NOTICE_LENGTH, MAX_NOTICES, Reading, read_discovery
+from gateway.catalog.live.discovery import Reading, read_discovery
+from gateway.catalog.live.limits import MAX_NOTICE_LENGTH, MAX_NOTICES, MAX_REMEMBERED
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, announce, change, record
 from gateway.definitions.excerpts import shorten
+from gateway.definitions.limits import MAX_FAULTS
 from gateway.definitions.live.page_uris import is_page
 from gateway.domain.events import CatalogMoved
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
@@ -40,10 +42,7 @@ from gateway.store.kinds.live_sources import LIVE_SOURCES as ROWS
 from gateway.store.kinds.singletons import POLICY
 from gateway.store.live import live_primitives, live_sources
 
-MAX_REMEMBERED = 1_000
-"""Limit on the remembered primitives of one live source; absent tools are kept before other absent primitives."""
 _ROWS_AT_ONCE = 100
-_MAX_FAULTS = 20
 _BY = Author(caller=GATEWAY, correlation_id="")
 
 _Key = tuple[Family, str]
@@ -335,4 +334,4 @@ def _refuse_unknown(chosen: Sequence[RememberedPrimitive], names: Sequence[str])
         if name not in known
     ]
     if faults:
-        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])
+        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:MAX_FAULTS])

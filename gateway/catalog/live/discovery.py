@@ -16,6 +16,15 @@ import orjson
 
 from gateway.catalog.live.assessment import assess_tool
 from gateway.catalog.live.lenient_definitions import read_definition
+from gateway.catalog.live.limits import (
+    DISCOVERY_CPU_S,
+    MAX_DEFINITION_BYTES,
+    MAX_DEFINITIONS_BYTES,
+    MAX_NOTICE_LENGTH,
+    MAX_NOTICES,
+    MAX_PRIMITIVES,
+    MAX_READ,
+)
 from gateway.catalog.live.remote_names import Place, assign_names, place_of
 from gateway.catalog.live.text_review import find_suspicious
 from gateway.definitions.excerpts import shorten
@@ -29,18 +38,7 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.errors import DefinitionInvalid
 
-MAX_PRIMITIVES = 500
-"""Limit on the primitives of one live source."""
-MAX_BYTES = 4 * 1024 * 1024
-"""Limit on the definitions of one live source together."""
-MAX_DEFINITION_BYTES = 64 * 1024
-"""Limit on one definition, in bytes of JSON."""
-MAX_NOTICES = 50
-MAX_NOTICE_LENGTH = 300
 MAX_REMOTE_LENGTH = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
-_MAX_READ = 4 * MAX_PRIMITIVES
-CPU_TIME_S = 5.0
-"""CPU time for one discovery. 500 plain tools take 0.3 s; deliberately expensive schemas took a minute."""
 
 _FIELDS: Mapping[Family, Sequence[str]] = {
     Family.TOOL: ("title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta"),
@@ -96,7 +94,7 @@ def read_discovery(
     known: Sequence[RememberedPrimitive],
     *,
     room: int,
-    cpu_time_s: float = CPU_TIME_S,
+    cpu_time_s: float = DISCOVERY_CPU_S,
 ) -> Reading:
     """Validate and name the primitives of a discovery.
 
@@ -127,8 +125,8 @@ def read_discovery(
             break
         try:
             one = _read(source, found, names[place], notices)
-            if size + len(one.definition) > MAX_BYTES:
-                raise _Refused(f"the definitions of the live source exceed {MAX_BYTES} bytes in total")
+            if size + len(one.definition) > MAX_DEFINITIONS_BYTES:
+                raise _Refused(f"the definitions of the live source exceed {MAX_DEFINITIONS_BYTES} bytes in total")
         except _Refused as refused:
             notices.refuse(place, str(refused))
         else:
@@ -163,7 +161,7 @@ def _select(
     include, exclude = _compile(source.include), _compile(source.exclude)
     seen: set[Place] = set()
     pages: set[str] = set()
-    for one in sorted(offered[:_MAX_READ], key=lambda one: one.family is not Family.TOOL):
+    for one in sorted(offered[:MAX_READ], key=lambda one: one.family is not Family.TOOL):
         family_name, place = one.family.replace("_", " "), (one.family, one.name)
         if not _is_name(one):
             notices.refuse(place, "its name is empty, too long or not printable")
@@ -179,8 +177,8 @@ def _select(
             seen.add(place)
             pages |= pages_of(one.definition) if one.family is Family.TOOL else frozenset()
             yield one
-    if len(offered) > _MAX_READ:
-        notices.add(f"the source lists {len(offered)} primitives, of which the first {_MAX_READ} were read")
+    if len(offered) > MAX_READ:
+        notices.add(f"the source lists {len(offered)} primitives, of which the first {MAX_READ} were read")
 
 
 def _is_name(one: DiscoveredPrimitive) -> bool:

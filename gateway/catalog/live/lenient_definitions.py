@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from gateway.catalog.live.assessment import explicit_annotations
+from gateway.catalog.live.limits import MAX_ROUNDS, MAX_SHOWN_PATTERN_LENGTH
+from gateway.definitions.contract.limits import MAX_TITLE_LENGTH
 from gateway.definitions.contract.prompts import validate_prompt_definition
 from gateway.definitions.contract.resources import validate_resource_definition, validate_resource_template_definition
 from gateway.definitions.contract.tools import validate_tool_definition
@@ -30,10 +32,6 @@ _DROPPABLE_MEMBERS = frozenset(("title", "icons", "_meta", "annotations", "mimeT
 """Members that are dropped if they are invalid. Any other invalid member makes the gateway refuse the primitive."""
 _SCHEMAS = ("inputSchema", "outputSchema")
 _TEXTS = frozenset(("title", "description"))
-_MAX_TITLE_LENGTH = 200
-_MAX_SHOWN = 60
-_MAX_ROUNDS = 15
-"""Limit on validations of one definition; each one names at most 20 faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +52,13 @@ def read_definition(
     """
     whole: Mapping[str, object] = _with_required_members(family, remote, name, sent, level)
     patterns: dict[str, None] = {}
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         try:
             wire = _VALIDATE[family](whole).to_wire()
         except DefinitionInvalid as wrong:
             whole = _without_faults(whole, wrong, patterns)
         else:
-            shown = ", ".join(shorten(pattern, _MAX_SHOWN) for pattern in patterns)
+            shown = ", ".join(shorten(pattern, MAX_SHOWN_PATTERN_LENGTH) for pattern in patterns)
             reason = f"listed without the pattern {shown}, which cannot be checked in linear time and little memory"
             return LenientDefinition(wire=wire, notices=[reason] if patterns else [])
     raise DefinitionInvalid(f"its schemas have more than {len(patterns)} patterns that cannot be checked")
@@ -78,14 +76,14 @@ def _with_required_members(
         hints, schema = as_object(sent.get("annotations")) or {}, sent.get("inputSchema", {})
         title = hints.get("title")
         whole["annotations"] = explicit_annotations(hints, level)
-        if "title" not in sent and isinstance(title, str) and len(title) <= _MAX_TITLE_LENGTH and title.isprintable():
+        if "title" not in sent and isinstance(title, str) and len(title) <= MAX_TITLE_LENGTH and title.isprintable():
             whole["title"] = title
         if "description" not in whole:
             whole["description"] = remote
         members = as_object(schema)
         whole["inputSchema"] = schema if members is None else {"type": "object", "properties": {}, **members}
     elif family is not Family.PROMPT:
-        whole.setdefault("name", remote[:_MAX_TITLE_LENGTH])
+        whole.setdefault("name", remote[:MAX_TITLE_LENGTH])
     return whole
 
 

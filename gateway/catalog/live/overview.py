@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 
+from gateway.catalog.live.limits import MAX_DIFFERENCES, MAX_REVIEWED
 from gateway.catalog.live.visible_primitives import LiveView, view_live
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.transaction import CatalogContext
@@ -23,10 +24,6 @@ from gateway.domain.live_sources import (
 from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.primitives import Family
 from gateway.store.live import live_primitives
-
-_MAX_DIFFERENCES = 50
-_MAX_REVIEWED = 50
-"""Limit on the lines of `review` for held, for hidden, and for suspicious primitives."""
 
 
 class LivePrimitiveState(StrEnum):
@@ -86,9 +83,9 @@ def _status(
             hidden=len(hidden),
         ),
         review=(
-            *(f"held {_named(one)}" for one in islice(held, _MAX_REVIEWED)),
-            *(f"hidden {_named(one)}" for one in islice(hidden, _MAX_REVIEWED)),
-            *islice(_findings(states), _MAX_REVIEWED),
+            *(f"held {_named(one)}" for one in islice(held, MAX_REVIEWED)),
+            *(f"hidden {_named(one)}" for one in islice(hidden, MAX_REVIEWED)),
+            *islice(_findings(states), MAX_REVIEWED),
         ),
     )
 
@@ -129,7 +126,7 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
         return []
     found: list[str] = []
     pending: list[tuple[str, object, object]] = [("", decode_object(accepted), decode_object(held))]
-    while pending and len(found) < _MAX_DIFFERENCES:
+    while pending and len(found) < MAX_DIFFERENCES:
         pointer, old, new = pending.pop()
         before, after = as_object(old), as_object(new)
         if before is None or after is None:
@@ -141,7 +138,7 @@ def differences(accepted: bytes | None, held: bytes) -> Sequence[str]:
                 pending.append((member_pointer, before[name], after[name]))
             else:
                 found.append(member_pointer)
-    return sorted(found)[:_MAX_DIFFERENCES]
+    return sorted(found)[:MAX_DIFFERENCES]
 
 
 def _states(

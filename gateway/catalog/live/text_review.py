@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gateway.catalog.live.limits import MAX_FINDINGS, REVIEW_CPU_S
 from gateway.catalog.live.remote_names import Place
 from gateway.domain.live_sources import LivePrimitive
 from gateway.domain.primitives import Family
@@ -11,14 +12,9 @@ from gateway.domain.text_search.look_alikes import find_alike
 from gateway.domain.updates.source_changes import TextFinding, look_alike
 from gateway.openapi.review.text_findings import find_in_definitions
 
-MAX_FINDINGS = 200
-"""Limit on the findings of one live source."""
-CPU_TIME_S = 2.0
-"""CPU time for one search. 4 MiB of plain definitions take 0.2 s."""
-
 
 def find_suspicious(
-    primitives: Sequence[LivePrimitive], *, cpu_time_s: float = CPU_TIME_S
+    primitives: Sequence[LivePrimitive], *, cpu_time_s: float = REVIEW_CPU_S
 ) -> tuple[Mapping[Place, tuple[TextFinding, ...]], Sequence[str]]:
     """Return the findings on each definition, and a notice if some definitions were not searched."""
     found: dict[Place, tuple[TextFinding, ...]] = {}

@@ -17,9 +17,11 @@ from random import uniform
 import structlog
 
 from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS, is_allowed_origin
+from gateway.catalog.notifications.limits import MAX_ERROR_LENGTH, MAX_HOLD_S
 from gateway.catalog.transaction import GATEWAY, Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
+from gateway.domain.updates.limits import MAX_DOUBLINGS
 from gateway.domain.updates.webhook_endpoints import (
     TEST_KIND,
     DeliveryState,
@@ -46,10 +48,7 @@ DISABLED_AFTER = timedelta(days=5)
 """Time without a successful attempt after which an endpoint is disabled."""
 _BACKOFF_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 14_400.0, 21_600.0, 36_000.0)
 """Pauses after the first attempts of a delivery; the last one repeats until the delivery expires."""
-_MAX_HOLD_S = 300.0
-_MAX_DOUBLINGS = 12
 _JITTER = 0.2
-_MAX_ERROR_LENGTH = 300
 _HTTP_GONE = 410
 
 
@@ -213,7 +212,7 @@ def _delivery_after(seen: OutboundDelivery, outcome: AttemptOutcome, *, now: dat
         seen,
         attempts=seen.attempts + 1,
         status=outcome.status,
-        error=None if outcome.error is None else outcome.error[:_MAX_ERROR_LENGTH],
+        error=None if outcome.error is None else outcome.error[:MAX_ERROR_LENGTH],
         attempted_at=now,
     )
     pause_s = _BACKOFF_S[min(seen.attempts, len(_BACKOFF_S) - 1)]
@@ -228,7 +227,7 @@ def _endpoint_after(endpoint: OutboundWebhook, outcome: AttemptOutcome, *, now: 
     """The endpoint after an attempt: held after a failure; after a success, not held, and without a notice."""
     if outcome.error is None:
         return replace(endpoint, status=EndpointStatus(old_secret_until=endpoint.status.old_secret_until))
-    pause_s = min(_MAX_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.status.failures, _MAX_DOUBLINGS))
+    pause_s = min(MAX_HOLD_S, _BACKOFF_S[0] * 2.0 ** min(endpoint.status.failures, MAX_DOUBLINGS))
     status = replace(
         endpoint.status,
         failures=endpoint.status.failures + 1,

@@ -7,23 +7,22 @@ from typing import Any
 
 import msgspec
 
+from gateway.catalog.overrides.limits import MAX_NAMED, MAX_PINNED_BYTES
+from gateway.definitions.contract.limits import MAX_TOOL_NAME_LENGTH
 from gateway.definitions.contract.metadata import read_description, read_title
 from gateway.definitions.contract.tools import HINTS
 from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.requests import read_result
 from gateway.definitions.json_schema.validator import compile_input, find_faults
+from gateway.definitions.limits import MAX_FAULTS
 from gateway.domain.json_access import point
 from gateway.domain.json_text import decode_json
 from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, ToolValidationError
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_MAX_NAME_LENGTH = 64
 _TEXTS = ("name", "title", "description")
 _OBJECTS = ("annotations", "result")
-_MAX_PINNED_BYTES = 64 * 1024
-_MAX_FAULTS = 20
-_MAX_NAMED = 50
 
 
 def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFields:
@@ -35,7 +34,7 @@ def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFie
     """
     faults = [*_faults_of_members(changes), *pinned_faults(definition, changes.pinned or {})]
     if faults:
-        raise ToolValidationError(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])
+        raise ToolValidationError(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:MAX_FAULTS])
     return replace(
         changes,
         hidden=changes.hidden or None,
@@ -54,15 +53,15 @@ def pinned_faults(definition: bytes, pinned: Mapping[str, object]) -> Sequence[F
         size = len(msgspec.json.encode(dict(pinned)))
     except (TypeError, ValueError, RecursionError):
         return [Fault(pointer="/pinned", reason="cannot be written as JSON")]
-    if size > _MAX_PINNED_BYTES:
-        return [Fault(pointer="/pinned", reason=f"is larger than {_MAX_PINNED_BYTES} bytes")]
+    if size > MAX_PINNED_BYTES:
+        return [Fault(pointer="/pinned", reason=f"is larger than {MAX_PINNED_BYTES} bytes")]
     schema: dict[str, Any] = decode_json(definition)["inputSchema"]
     known: dict[str, object] = schema.get("properties", {})
-    argument_names = ", ".join(list(known)[:_MAX_NAMED]) or "none"
+    argument_names = ", ".join(list(known)[:MAX_NAMED]) or "none"
     missing = [name for name in pinned if name not in known]
     if missing:
         reason = f"the operation has no such argument; its arguments: {argument_names}"
-        return [Fault(pointer=point("pinned", name), reason=reason) for name in missing[:_MAX_FAULTS]]
+        return [Fault(pointer=point("pinned", name), reason=reason) for name in missing[:MAX_FAULTS]]
     alone = {name: value for name, value in schema.items() if name != "required"}
     validator = compile_input(msgspec.json.encode({"inputSchema": alone}))
     return [replace(fault, pointer=f"/pinned{fault.pointer}") for fault in find_faults(validator, pinned)]
@@ -74,7 +73,7 @@ def _faults_of_members(changes: OverrideFields) -> Sequence[Fault]:
     reader = FieldReader(
         {name: value for name, value in members.items() if value is not None}, tuple(members), where="", faults=faults
     )
-    name = reader.string("name", max_length=_MAX_NAME_LENGTH)
+    name = reader.string("name", max_length=MAX_TOOL_NAME_LENGTH)
     if name is not None and not _NAME.fullmatch(name):
         reader.refuse("name", "must consist of letters, digits and the characters _ . -")
     read_title(reader)

@@ -13,6 +13,7 @@ from gateway.catalog.primitives.safety_levels import tool_levels
 from gateway.catalog.snapshots.composition import index_operations
 from gateway.catalog.snapshots.python_primitives import primitives_for
 from gateway.catalog.transaction import CatalogContext
+from gateway.definitions.limits import MAX_FAULTS
 from gateway.definitions.uri.shapes import shape_of
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
@@ -30,8 +31,6 @@ from gateway.store.kinds.credentials import CREDENTIALS
 from gateway.store.kinds.primitives import ROWS, TOOLS
 from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
-
-_MAX_FAULTS = 20
 
 
 async def check_fit(
@@ -54,7 +53,7 @@ async def check_fit(
     known = await _look_up(tenant, db, ready.references, code)
     faults = [fault for reference in ready.references for fault in _reference_faults(reference, ready, known, policy)]
     if faults:
-        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MAX_FAULTS])
+        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:MAX_FAULTS])
 
 
 async def check_capacity(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
@@ -213,7 +212,7 @@ def _argument_faults(reference: PinnedOperation, operation: Tool) -> Sequence[Fa
     known = as_object(input_schema.get("properties")) or {}
     if input_schema.get("additionalProperties") is not False:
         return []
-    listed_names = ", ".join(list(known)[:_MAX_FAULTS]) or "none"
+    listed_names = ", ".join(list(known)[:MAX_FAULTS]) or "none"
     return [
         Fault(
             pointer=reference.pointer + point("arguments", name),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from gateway.catalog.snapshots.access_coverage import all_items, compile_for
 from gateway.catalog.snapshots.access_table import AccessVerdict, Item, key_of
 from gateway.catalog.snapshots.composition import query_tools
-from gateway.catalog.snapshots.rule_report import MAX_NAMED, RuleMatches
+from gateway.catalog.snapshots.limits import MAX_NAMED
+from gateway.catalog.snapshots.rule_report import RuleMatches
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
+from gateway.catalog.snapshots.limits import CREDENTIAL_FRESH_S, FAILED_S, STALE_S
 from gateway.domain.fairness.fair_cache import FairCache
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import SourceId, TenantId
@@ -24,10 +25,6 @@ from gateway.store.engine import Db, Store
 from gateway.store.kinds.credentials import open_named
 from gateway.store.kinds.tenants import TENANTS
 from gateway.upstream.secret_stores.stores import SecretStores
-
-_FRESH_S = 15.0
-_STALE_S = 60.0
-_FAILED_S = 1.0
 
 _Name = TypeVar("_Name", bound=str)
 _Value = TypeVar("_Value")
@@ -115,7 +112,7 @@ async def _complete(_: TenantId, found: Mapping[str, Credential]) -> Mapping[str
 
 
 class _CachedCredential(Generic[_Name, _Value]):
-    """Values by tenant and name: fresh for `_FRESH_S`, and usable for `_STALE_S` while the database is unreachable."""
+    """Values by tenant and name: fresh for `CREDENTIAL_FRESH_S`, and usable for `STALE_S` without the database."""
 
     def __init__(
         self,
@@ -135,10 +132,10 @@ class _CachedCredential(Generic[_Name, _Value]):
     async def get(self, tenant: TenantId, name: _Name) -> _Value:
         """The value for this name. The result None (no such credential) is cached as well."""
         found = self._kept.get(tenant, name)
-        if found is not None and _age(found) < _FRESH_S:
+        if found is not None and _age(found) < CREDENTIAL_FRESH_S:
             return found[1]
         failed = self._failed.get(tenant, name)
-        if failed is not None and _age(failed) < _FAILED_S:
+        if failed is not None and _age(failed) < FAILED_S:
             raise failed[1].with_traceback(None)
         changes, asked_at = self._changes, time.monotonic()
         try:
@@ -146,7 +143,7 @@ class _CachedCredential(Generic[_Name, _Value]):
                 read = await self._read(tenant, db, name)
         except DatabaseUnavailable:
             kept = self._kept.get(tenant, name)  # `forget` may have removed the entry during the read
-            if kept is None or _age(kept) > _STALE_S:
+            if kept is None or _age(kept) > STALE_S:
                 raise
             return kept[1]
         try:
@@ -177,4 +174,4 @@ def _age(read: tuple[float, object]) -> float:
 
 def _read_timeout(kept: tuple[float, object] | None) -> float | None:
     """Deadline in seconds for PostgreSQL if a cached value can be used instead; otherwise None."""
-    return PROMPT_S if kept is not None and _age(kept) <= _STALE_S else None
+    return PROMPT_S if kept is not None and _age(kept) <= STALE_S else None

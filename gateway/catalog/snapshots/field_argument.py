@@ -5,11 +5,10 @@ from typing import Any
 
 import msgspec
 
+from gateway.catalog.snapshots.limits import MAX_FIELDS
 from gateway.definitions.limits import MAX_POINTER_LENGTH
 from gateway.domain.json_text import decode_json
 from gateway.domain.tools import FIELDS, PrimitiveOrigin, Tool
-
-MAX_FIELDS = 50
 
 
 class _ListedArguments(msgspec.Struct):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from gateway.catalog.snapshots.limits import MAX_OUTLINES_BYTES
 from gateway.domain.fairness.share import share_of
 from gateway.domain.fairness.thread_kinds import SNAPSHOT_LOADS
 from gateway.domain.fairness.threads import run_in_thread
@@ -17,8 +18,6 @@ from gateway.openapi.query.outline import decode_outline
 from gateway.openapi.query.remote_tools import outline_tools
 from gateway.store.engine import Store
 from gateway.store.sources import versions
-
-_CACHE_BYTES = 64 * 1024 * 1024
 
 _COPIES = 3
 """The estimated memory of the index of a live source, as a multiple of the size of its definitions."""
@@ -39,7 +38,7 @@ class OutlineCache:
     Sizes are read again at each eviction, unlike in `FairCache`: an outline grows when its word index is built.
     """
 
-    def __init__(self, store: Store, *, room: int = _CACHE_BYTES) -> None:
+    def __init__(self, store: Store, *, room: int = MAX_OUTLINES_BYTES) -> None:
         self._store = store
         self._room = room
         self._entries: OrderedDict[_Key, _CachedOutline] = OrderedDict()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from gateway.catalog.snapshots.access_coverage import all_items
+from gateway.catalog.snapshots.limits import MAX_NAMED, MAX_SCHEMAS
 from gateway.catalog.snapshots.primitive_policies import subject_of
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.definitions.policy.primitive_policy import PolicySubject, is_about
@@ -15,9 +16,6 @@ from gateway.domain.tenancy.policy import PolicyRule
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
-
-MAX_NAMED = 50
-_MAX_SCHEMAS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +73,7 @@ def _decides(earlier: PolicyRule, rule: PolicyRule, subject: PolicySubject) -> b
 def _has_argument(items: Sequence[Tool | Primitive], pointer: str) -> bool:
     """True if one of the tools declares the argument, or if its schema permits unknown arguments."""
     name = tokens_of(pointer)[0]
-    if len(items) > _MAX_SCHEMAS or any(isinstance(item, Primitive) for item in items):
+    if len(items) > MAX_SCHEMAS or any(isinstance(item, Primitive) for item in items):
         return True
     return any(_declares(item.definition, name) for item in items)
 

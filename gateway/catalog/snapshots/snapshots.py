@@ -16,6 +16,7 @@ import structlog
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.snapshots.access_coverage import with_access
 from gateway.catalog.snapshots.composition import compose, index_old_names
+from gateway.catalog.snapshots.limits import CHECK_S, STALE_S
 from gateway.catalog.snapshots.live_primitives import LiveOffer, page_tools_of, schemes_of
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
 from gateway.catalog.snapshots.snapshot import Snapshot
@@ -44,12 +45,8 @@ from gateway.upstream.egress.allow_list import read_stored
 
 log = structlog.get_logger(__name__)
 
-_CHECK_S = 5.0
 _PREFETCH_SHARE = 0.5
-"""The query also compares every other revision whose last comparison is older than this fraction of `_CHECK_S`."""
-
-_STALE_S = 60.0
-"""Age of the last comparison up to which a snapshot stays in use while the database is unreachable."""
+"""The query also compares every other revision whose last comparison is older than this fraction of `CHECK_S`."""
 
 
 @dataclass(slots=True)
@@ -187,7 +184,7 @@ class Snapshots:
             NotFound: the tenant does not exist.
             Unavailable: the database does not respond.
         """
-        asked_at, soon = time.monotonic(), _CHECK_S * _PREFETCH_SHARE
+        asked_at, soon = time.monotonic(), CHECK_S * _PREFETCH_SHARE
         due_entries = {
             known: other for known, other in self._entries.items() if other.is_invalidated or _age(other) >= soon
         }
@@ -293,7 +290,7 @@ def _declared(source: LiveSource) -> LiveSource:
 def _current(entry: _Entry, code: int) -> Snapshot | None:
     """The cached snapshot; None if it must be loaded or compared first."""
     snapshot = entry.snapshot
-    if snapshot is None or entry.is_invalidated or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
+    if snapshot is None or entry.is_invalidated or snapshot.revision < entry.newest or _age(entry) >= CHECK_S:
         return None
     return snapshot if snapshot.code == code else None
 
@@ -304,7 +301,7 @@ def _stale_snapshot(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snap
     Raises `error` if there is none or its last comparison is over 60 s old.
     """
     snapshot = entry.snapshot
-    if snapshot is None or _age(entry) > _STALE_S:
+    if snapshot is None or _age(entry) > STALE_S:
         raise error
     log.warning("snapshot_kept_stale", tenant_id=tenant, revision=snapshot.revision)
     return snapshot

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from gateway.catalog.sources.limits import MAX_REMOVED_SHOWN
 from gateway.catalog.sources.reports import decode_report
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
@@ -28,7 +29,6 @@ from gateway.store.engine import Db
 from gateway.store.sources import versions
 
 _RECENT = timedelta(days=7)
-_MAX_NAMED = 20
 
 
 async def read_version(tenant: TenantId, db: Db, source: Source) -> ComparedVersion:
@@ -146,7 +146,7 @@ def refuse_removals(removed: Sequence[OperationChange]) -> None:
         return
     called = sum(bool(one.recent_calls) for one in removed)
     tools = "1 tool" if len(removed) == 1 else f"{len(removed)} tools"
-    dearest = sorted(removed, key=lambda one: -(one.recent_calls or 0))[:_MAX_NAMED]
+    dearest = sorted(removed, key=lambda one: -(one.recent_calls or 0))[:MAX_REMOVED_SHOWN]
     raise RemovalsRefused(
         f"the update would remove {tools}, {called} of them called in the last {_RECENT.days} days; nothing was stored",
         faults=[Fault(pointer="/allow_removals", reason=_describe(one)) for one in dearest],

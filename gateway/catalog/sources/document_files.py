@@ -13,6 +13,7 @@ import anyio
 from yarl import URL
 
 from gateway.catalog.sources.drafts import Content
+from gateway.catalog.sources.limits import FILES_S, MAX_FILES, MAX_ROUNDS
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
@@ -21,9 +22,6 @@ from gateway.errors import FetchFailed
 from gateway.openapi.options import DocumentForm
 from gateway.upstream.document_fetch import fetch_document
 
-MAX_FILES = 100
-_MAX_ROUNDS = 20
-MAX_SECONDS = 60.0
 _PARENT = ".."
 
 
@@ -42,10 +40,10 @@ async def add_files(tenant: TenantId, catalog: CatalogContext, content: Content,
     entry = url.path.strip("/")
     files = {entry: content.document}
     try:
-        with anyio.fail_after(MAX_SECONDS):
+        with anyio.fail_after(FILES_S):
             await _fetch_missing(tenant, catalog, url, files, limit=limit)
     except TimeoutError:
-        raise FetchFailed(f"The files of the document took more than {MAX_SECONDS:g} seconds.") from None
+        raise FetchFailed(f"The files of the document took more than {FILES_S:g} seconds.") from None
     if len(files) == 1:
         return content
     archive = await run_in_thread(CATALOG_CHANGES, tenant, _pack, files)
@@ -63,7 +61,7 @@ async def _fetch_missing(
 ) -> None:
     entry = next(iter(files))
     tried = set(files)
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         archive = await run_in_thread(CATALOG_CHANGES, tenant, _pack, files)
         missing = await catalog.workers.list_missing(archive, entry=entry, tenant=tenant)
         to_fetch = [path for path in missing if path not in tried and _is_safe_path(path)]

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gateway.catalog.sources.limits import MAX_DOCUMENT_TITLE_LENGTH
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.http.headers import is_fillable, is_token
 from gateway.domain.http.plans import Location
@@ -20,8 +21,6 @@ from gateway.domain.updates.source_versions import RefreshPolicy, VersionOrigin
 from gateway.domain.updates.watches import Sighting
 from gateway.errors import Fault, InvalidBody
 from gateway.openapi.options import PLAIN, DocumentForm
-
-_MAX_TITLE = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +259,7 @@ def detail_of(ready: PreparedImport) -> dict[str, object]:
 
 def _title(ready: PreparedImport) -> str:
     title = "".join(character if character.isprintable() else " " for character in ready.compilation.title)
-    return _clean(title.strip())[:_MAX_TITLE] or ready.draft.name
+    return _clean(title.strip())[:MAX_DOCUMENT_TITLE_LENGTH] or ready.draft.name
 
 
 def clean_report(report: ImportReport) -> ImportReport:

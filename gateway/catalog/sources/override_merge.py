@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from gateway.catalog.overrides.validation import pinned_faults
 from gateway.catalog.sources.drafts import PreparedImport
+from gateway.catalog.sources.limits import MAX_WARNINGS
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import SourceId, TenantId
@@ -13,8 +14,6 @@ from gateway.domain.sources import Source
 from gateway.domain.tools import Tool
 from gateway.store import operations, overrides, tool_aliases
 from gateway.store.engine import Db
-
-_MAX_WARNINGS = 50
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
@@ -83,5 +82,5 @@ def _to_report(override: Override, defined: tuple[str, bytes] | None) -> Overrid
 
 def _warnings(reports: Sequence[OverrideReport]) -> Sequence[str]:
     warnings = [f"override for {one.identity}: {reason}" for one in reports for reason in one.reasons]
-    omitted = len(warnings) - _MAX_WARNINGS
-    return warnings if omitted <= 0 else [*warnings[:_MAX_WARNINGS], f"and {omitted} more about overrides"]
+    omitted = len(warnings) - MAX_WARNINGS
+    return warnings if omitted <= 0 else [*warnings[:MAX_WARNINGS], f"and {omitted} more about overrides"]

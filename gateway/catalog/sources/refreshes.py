@@ -17,6 +17,7 @@ from gateway.catalog.sources.compilation import read_changed
 from gateway.catalog.sources.diff import refuse_shrinking
 from gateway.catalog.sources.drafts import Content, PreparedImport, detail_of, draft_of
 from gateway.catalog.sources.imports import prepare_import
+from gateway.catalog.sources.limits import MAX_FAULT_LENGTH, REFRESH_S
 from gateway.catalog.sources.proposals import AlreadyProposed, find_proposal, store_proposal
 from gateway.catalog.sources.replacement import NotAdditive, Replacement, replace_version
 from gateway.catalog.sources.schedule import refresh_delay, refresh_job, source_of_job
@@ -51,10 +52,7 @@ from gateway.store.sources import proposals, refreshes, sources, versions
 
 log = structlog.get_logger(__name__)
 
-REFRESH_S = 240.0
-"""Maximum duration of a refresh in seconds; the lease of a replica is longer."""
 LEASE = timedelta(minutes=5)
-_MAX_FAULT_LENGTH = 300
 _RECORDED_ERRORS = (UpstreamError, BadInput, LimitExceeded, Conflict, NotFound)
 
 
@@ -307,7 +305,7 @@ async def _record_failure(catalog: CatalogContext, run: RefreshRun, fault: str) 
     """Store the failure of a refresh, and keep the state of the last success; False if the lease was lost."""
     sighting = run.seen
     failed = replace(
-        sighting, failures=sighting.failures + 1, fault=fault[:_MAX_FAULT_LENGTH], checked_at=datetime.now(UTC)
+        sighting, failures=sighting.failures + 1, fault=fault[:MAX_FAULT_LENGTH], checked_at=datetime.now(UTC)
     )
     try:
         await _store_unchanged(catalog, run, failed)

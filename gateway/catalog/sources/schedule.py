@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from gateway.catalog.sources.limits import MAX_BACKOFF
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.sources import Source
@@ -14,8 +15,6 @@ from gateway.store.sources.refreshes import REFRESH_JOB_PREFIX
 
 REFRESH_KIND = "source_refresh"
 PRUNE_KIND = "source_prune"
-MAX_BACKOFF = timedelta(hours=6)
-"""Maximum back-off after failed refreshes, unless the source's own interval is longer."""
 _PRUNE_JOB_PREFIX = "prune_"
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from gateway.catalog.etags import Expected, check_tag
 from gateway.catalog.sources.drafts import Content, PreparedImport, check_credentials, detail_of, draft_of
 from gateway.catalog.sources.imports import prepare_import
+from gateway.catalog.sources.limits import MAX_REMOVED
 from gateway.catalog.sources.proposals import open_proposal, version_tag
 from gateway.catalog.sources.replacement import Imported, Replacement, replace_version, try_version
 from gateway.catalog.sources.schedule import source_of_job
@@ -27,8 +28,6 @@ from gateway.store.jobs import Job
 from gateway.store.sources import proposals, sources, versions
 
 _LEASE = timedelta(minutes=2)
-_MAX_REMOVED = 50
-"""Limit on the versions that one transaction removes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +140,7 @@ async def prune_due(catalog: CatalogContext, due: Job) -> None:
     by = Author(caller=GATEWAY, correlation_id=due.id)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_source(tenant, db, source.id)
-        removed = (await _find_excess(tenant, catalog, db, current))[:_MAX_REMOVED]
+        removed = (await _find_excess(tenant, catalog, db, current))[:MAX_REMOVED]
         await versions.remove(tenant, db, current.id, removed)
         entry.detail = {"id": current.id, "versions": removed, "kept": catalog.options.versions_kept}
         await jobs.reschedule(

@@ -16,6 +16,7 @@ import structlog
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from gateway.catalog.sources.limits import CPU_GRACE_S, MAX_WORKER_QUEUE, WORKER_QUEUE_S
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
@@ -34,12 +35,6 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 
 CONCURRENT_WORKERS = 2
 """Number of documents that one replica reads concurrently."""
-
-_MAX_QUEUE_LENGTH = 16
-_QUEUE_TIMEOUT_S = 90.0
-"""Maximum wait for a worker; each document ahead in the queue may take up to 30 s."""
-
-_CPU_GRACE_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +66,7 @@ class WorkerPool:
         self._command = command
         self._limits = limits or WorkerLimits()
         self.slot_pool = slot_pool or FairSlotPool(
-            "document workers", slots=CONCURRENT_WORKERS, queue=_MAX_QUEUE_LENGTH, timeout_s=_QUEUE_TIMEOUT_S
+            "document workers", slots=CONCURRENT_WORKERS, queue=MAX_WORKER_QUEUE, timeout_s=WORKER_QUEUE_S
         )
 
     async def compile(
@@ -109,7 +104,7 @@ class WorkerPool:
 
     def _task(self, options: ImportOptions, form: DocumentForm, before: ComparedVersion | None = None) -> Task:
         limits = self._limits
-        cpu_s = int(limits.wall_s) + _CPU_GRACE_S
+        cpu_s = int(limits.wall_s) + CPU_GRACE_S
         return Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, options=options, form=form, before=before)
 
     async def _run_task(self, task: Task, content: bytes, *, tenant: TenantId | None) -> WorkerAnswer:

@@ -6,6 +6,7 @@ import anyio
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.updates.limits import NOTIFY_TIMEOUT_S
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.events import ResourceUpdated
 from gateway.domain.fairness.thread_kinds import TEMPLATE_MATCHES
@@ -16,8 +17,6 @@ from gateway.errors import NotFound, RedisUnavailable, ResourceValidationError
 from gateway.store import primitives
 from gateway.store.engine import Db
 from gateway.store.kinds.primitives import RESOURCES
-
-_NOTIFY_TIMEOUT_S = 5.0
 
 
 async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> None:
@@ -50,7 +49,7 @@ async def publish_updates(tenant: TenantId, catalog: CatalogContext, uris: Seque
         RedisUnavailable: some replicas may have missed an event.
     """
     try:
-        with anyio.fail_after(_NOTIFY_TIMEOUT_S):
+        with anyio.fail_after(NOTIFY_TIMEOUT_S):
             for uri in dict.fromkeys(uris):
                 await catalog.publish(ResourceUpdated(tenant=tenant, uri=uri))
     except TimeoutError:

@@ -6,24 +6,22 @@ import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
 
+from gateway.catalog.updates.limits import MAX_SIGNATURES, MIN_SECRET_BYTES, SECRET_BYTES
 from gateway.domain.updates.webhooks import SigningSecrets
 
 PREFIX = "whsec_"
-_SECRET_BYTES = 32
-_MIN_SECRET_BYTES = 24
 _VERSION = "v1"
-_MAX_SIGNATURES = 16
 
 
 def new_secret() -> str:
     """A new secret in text form: the prefix and 256 random bits."""
-    return PREFIX + b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+    return PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def is_secret(text: str) -> bool:
     """True if the text is a secret in text form: the prefix, and at least 192 random bits in base64."""
     try:
-        return text.startswith(PREFIX) and len(b64decode(text.removeprefix(PREFIX), validate=True)) >= _MIN_SECRET_BYTES
+        return text.startswith(PREFIX) and len(b64decode(text.removeprefix(PREFIX), validate=True)) >= MIN_SECRET_BYTES
     except (binascii.Error, ValueError):
         return False
 
@@ -37,7 +35,7 @@ def sign(secret: str, *, delivery: str, at: str, body: bytes) -> str:
 
 def is_signed(header: str, signing: SigningSecrets, *, delivery: str, at: str, body: bytes) -> bool:
     """True if one of the header's first 16 signatures was made with one of the secrets; compared in constant time."""
-    received_macs = list(_macs(header.split(" ", _MAX_SIGNATURES)[:_MAX_SIGNATURES]))
+    received_macs = list(_macs(header.split(" ", MAX_SIGNATURES)[:MAX_SIGNATURES]))
     is_valid = False
     for secret in (signing.current, signing.previous):
         if secret is not None:

@@ -16,6 +16,7 @@ import structlog
 from gateway.catalog.kinds.webhooks import WEBHOOKS
 from gateway.catalog.sources.refreshes import request_refreshes
 from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.updates.limits import MAX_DELIVERY_ID_LENGTH, REMEMBERED_S, TOLERANCE_S
 from gateway.catalog.updates.resource_updates import find_unknown, publish_updates
 from gateway.catalog.updates.signatures import is_signed
 from gateway.domain.identifiers import TenantId
@@ -30,10 +31,6 @@ from gateway.errors import (
 from gateway.store import tenants
 
 log = structlog.get_logger(__name__)
-
-TOLERANCE_S = 300
-REMEMBERED_S = 24 * 3600
-_MAX_ID_LENGTH = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +65,12 @@ def check_delivery(delivery: Delivery) -> None:
     Raises:
         BadInput: a header is missing or malformed, or the time is over five minutes from now.
     """
-    if not delivery.id or len(delivery.id) > _MAX_ID_LENGTH or not delivery.id.isascii() or not delivery.signatures:
+    if (
+        not delivery.id
+        or len(delivery.id) > MAX_DELIVERY_ID_LENGTH
+        or not delivery.id.isascii()
+        or not delivery.signatures
+    ):
         raise BadInput("webhook-id, webhook-timestamp and webhook-signature are required")
     if not delivery.at.isascii() or not delivery.at.isdigit() or len(delivery.at) > len("9999999999"):
         raise BadInput("webhook-timestamp must be seconds since 1970")

@@ -12,7 +12,8 @@ import anyio
 
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.live import attachments as records
-from gateway.catalog.live.discovery import CPU_TIME_S, read_discovery
+from gateway.catalog.live.discovery import read_discovery
+from gateway.catalog.live.limits import DISCOVERY_CPU_S
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.domain.fairness.thread_kinds import PROVIDER_CHECKS
@@ -50,7 +51,7 @@ class AgentSources:
         self._checks = FairSlotPool(
             "checks of providers", slots=PROVIDER_CHECKS.threads, queue=PROVIDER_CHECKS.queue, timeout_s=CHECK_WAIT_S
         )
-        self._time = TokenBuckets(rate=CHECK_TIME_PER_S, burst=2 * CPU_TIME_S)
+        self._time = TokenBuckets(rate=CHECK_TIME_PER_S, burst=2 * DISCOVERY_CPU_S)
 
     async def claim(self, principal: Principal, name: str) -> LiveSource:
         """Return the source of this name for the principal; create it unless it exists."""
@@ -91,10 +92,10 @@ class AgentSources:
         until = time.monotonic() + CHECK_WAIT_S
         while (left_s := until - time.monotonic()) > 0:
             async with self._checks.hold(tenant):
-                rest_s = self._time.wait_for(tenant, CPU_TIME_S)
+                rest_s = self._time.wait_for(tenant, DISCOVERY_CPU_S)
                 if rest_s == 0:  # guard: agent-checks-rest
                     faults, spent_s = await run_in_thread(PROVIDER_CHECKS, tenant, _faults_of, primitives)
-                    self._time.take(tenant, min(spent_s, CPU_TIME_S))
+                    self._time.take(tenant, min(spent_s, DISCOVERY_CPU_S))
                     return faults
             await anyio.sleep(min(rest_s, left_s))
         raise LimitExceeded(

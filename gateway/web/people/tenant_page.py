@@ -13,8 +13,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from gateway.catalog.identity.access_rules import find_rights
-from gateway.catalog.identity.consents import MAX_CONSENTS, page_consents, revoke_consent
+from gateway.catalog.identity.consents import page_consents, revoke_consent
 from gateway.catalog.identity.issuers import page_issuers
+from gateway.catalog.identity.limits import MAX_CONSENTS
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.tenancy.client_setup import ClientTarget

@@ -55,7 +55,7 @@ async def test_metadata_that_cannot_be_served_is_refused(application: Applicatio
 
 async def test_floods_of_registrations_are_limited(servers: TestServers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: by address and tenant in their rate, and by tenant in their number; unused ones make room (ISO-6)."""
-    monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC", 3)
+    monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC_CLIENTS", 3)
     monkeypatch.setattr(endpoints, "_REGISTRATION_BURST", 6.0)
     monkeypatch.setattr(endpoints, "_REGISTRATION_RATE", 1e-6)  # no time of the test refills it
     with servers.database() as own:
@@ -79,7 +79,7 @@ async def test_floods_of_registrations_are_limited(servers: TestServers, monkeyp
             made.append(await send("192.0.2.1"))
             stored = (await running.admin.get("/tenants/acme/clients")).json()["items"]
             flood = [await send("192.0.2.1") for _ in range(3)]
-            monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC", 500)
+            monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC_CLIENTS", 500)
             others = [await send(f"198.51.100.{number}") for number in range(60)]
 
     assert made == [201, 201, 201, 429, 201]

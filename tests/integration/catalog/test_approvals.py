@@ -492,7 +492,7 @@ async def test_a_call_that_waited_runs_only_in_the_catalog_it_was_prepared_in(of
 async def test_open_approvals_are_bounded(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: neither one subject nor one tenant fills the table; equal calls still attach."""
     monkeypatch.setattr(approvals, "MAX_OPEN_OF_SUBJECT", 2)
-    monkeypatch.setattr(approvals, "MAX_OPEN", 3)
+    monkeypatch.setattr(approvals, "MAX_OPEN_APPROVALS", 3)
     for number in range(2):
         await office.open(office.call(digest=bytes([number])))
     with pytest.raises(LimitExceeded, match="of this subject") as refused:

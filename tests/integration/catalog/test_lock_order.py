@@ -170,7 +170,7 @@ async def test_a_job_and_a_change_of_its_object_wait_for_one_another_in_one_orde
     make: Callable[[Changes], Awaitable[Pair]],
 ) -> None:
     """Ours: PostgreSQL refuses neither as a deadlock, which a person would see as status 503 (SRV-4)."""
-    monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC", 1)
+    monkeypatch.setattr(oauth_clients, "MAX_DYNAMIC_CLIENTS", 1)
     monkeypatch.setattr(stored_deliveries, "MAX_QUEUED", 2)
     pair = await make(changes)
     owner = await connect_owner(database.superuser_url)

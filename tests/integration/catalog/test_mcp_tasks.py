@@ -8,14 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.catalog.calls.mcp_tasks import (
-    MAX_OPEN_EACH,
-    MAX_ROUNDS_BYTES,
-    MAX_STORED,
-    IsValidResponse,
-    TaskDraft,
-    TaskRecords,
-)
+from gateway.catalog.calls.limits import MAX_OPEN_EACH, MAX_ROUNDS_BYTES, MAX_STORED_TASKS
+from gateway.catalog.calls.mcp_tasks import IsValidResponse, TaskDraft, TaskRecords
 from gateway.domain.calls.mcp_tasks import (
     AskedKind,
     McpTask,
@@ -186,7 +180,10 @@ async def test_open_tasks_of_a_subject_are_bounded(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "state"),
-    [("state", f"generate_series(1, {MAX_STORED})", "completed"), ("outcome", "generate_series(1, 5)", "completed")],
+    [
+        ("state", f"generate_series(1, {MAX_STORED_TASKS})", "completed"),
+        ("outcome", "generate_series(1, 5)", "completed"),
+    ],
 )
 async def test_stored_tasks_are_bounded(desk: Desk, column: str, value: str, state: str) -> None:
     """Ours: results that are kept have a number and a size that a tenant cannot exceed (TEN-3)."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 import anyio
 import structlog
 
+from gateway.catalog.identity.limits import ROTATION_PAUSE_S, ROTATION_POLL_S
 from gateway.catalog.identity.secret_keys.start_check import RETAINED, describe
 from gateway.catalog.identity.secret_keys.status import REPORTED_FOR, read_state
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
@@ -35,13 +36,10 @@ log = structlog.get_logger(__name__)
 ACTION = "secrets.rotate"
 """The action of the audit entry of each tenant whose values were re-encrypted."""
 
-_POLL_S = 20.0
 _LEASE = timedelta(seconds=30)
 _FORGOTTEN_AFTER = timedelta(hours=1)
 _PAGE = 100
 _ROUNDS = 20
-_PAUSE_S = 0.25
-"""The number of attempts per tenant, and their pause, while other transactions lock some of its rows."""
 _RECORDS = 200
 
 
@@ -67,7 +65,7 @@ class SecretRotation:
     """The re-encryption as a component of each replica; open it with `async with`, once, while the store is open."""
 
     def __init__(
-        self, catalog: CatalogContext, *, replica: str, digests: DigestReplacement, poll_s: float = _POLL_S
+        self, catalog: CatalogContext, *, replica: str, digests: DigestReplacement, poll_s: float = ROTATION_POLL_S
     ) -> None:
         self._catalog = catalog
         self._store, self._cipher = catalog.store, catalog.sealer
@@ -231,7 +229,7 @@ class SecretRotation:
                 left = await secrets.remove_unused_keys(tenant.id, db, self._cipher, used)
             if not left:
                 return total
-            await anyio.sleep(_PAUSE_S)
+            await anyio.sleep(ROTATION_PAUSE_S)
         return total
 
     async def _move_once(self, tenant: Tenant, key: TenantKey, progress: _Progress) -> int:

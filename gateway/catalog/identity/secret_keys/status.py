@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from gateway.catalog.identity.limits import MAX_DEPENDENT_KEYS
 from gateway.domain.tenancy.secret_keys import DependentKey, KeyNeed, SecretKeysState, SecretKeyState
 from gateway.errors import BadInput, NotFound
 from gateway.store.encryption import EnvelopeCipher
@@ -11,8 +12,6 @@ from gateway.store.secret_keys import registry, rotation_state
 
 REPORTED_FOR = timedelta(seconds=60)
 """Time for which a replica counts as running after its last report."""
-MAX_DEPENDENT = 20
-"""Limit on the API keys that are listed for each secret key."""
 
 
 async def read_state(store: Store, cipher: EnvelopeCipher) -> SecretKeysState:
@@ -40,7 +39,7 @@ async def read_state(store: Store, cipher: EnvelopeCipher) -> SecretKeysState:
                     can_be_removed=not is_current and (is_free or key.forgotten_at is not None),
                 )
             )
-        unmarked_keys = await registry.dependent_keys(db, None, MAX_DEPENDENT if unmarked else 0)
+        unmarked_keys = await registry.dependent_keys(db, None, MAX_DEPENDENT_KEYS if unmarked else 0)
         replicas = await registry.running(db, within=REPORTED_FOR)
     return SecretKeysState(
         keys=keys, unmarked=unmarked, unmarked_keys=unmarked_keys, rotation=rotation, replicas=replicas
@@ -67,4 +66,4 @@ async def forget(store: Store, cipher: EnvelopeCipher, name: str) -> None:
 
 async def _dependent(db: Db, name: str, needs: Sequence[KeyNeed]) -> Sequence[DependentKey]:
     has_keys = any(need.kind == "api_keys" for need in needs)
-    return await registry.dependent_keys(db, name, MAX_DEPENDENT) if has_keys else []
+    return await registry.dependent_keys(db, name, MAX_DEPENDENT_KEYS) if has_keys else []

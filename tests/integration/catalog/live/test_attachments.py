@@ -12,7 +12,6 @@ from gateway.catalog import tenants
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.live.attachments import (
-    MAX_REMEMBERED,
     Acceptance,
     accept_changes,
     add_notice,
@@ -21,7 +20,7 @@ from gateway.catalog.live.attachments import (
     record_detached,
     record_failure,
 )
-from gateway.catalog.live.discovery import MAX_NOTICES
+from gateway.catalog.live.limits import MAX_NOTICES, MAX_REMEMBERED
 from gateway.catalog.primitives.queries import get_listed, page_primitives
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.catalog.snapshots.snapshots import Snapshots

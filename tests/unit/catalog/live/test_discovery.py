@@ -7,16 +7,16 @@ import msgspec
 import orjson
 import pytest
 
-from gateway.catalog.live.discovery import (
-    MAX_BYTES,
+from gateway.catalog.live.discovery import Reading, read_discovery
+from gateway.catalog.live.limits import (
     MAX_DEFINITION_BYTES,
+    MAX_DEFINITIONS_BYTES,
+    MAX_FINDINGS,
     MAX_NOTICE_LENGTH,
     MAX_NOTICES,
     MAX_PRIMITIVES,
-    Reading,
-    read_discovery,
 )
-from gateway.catalog.live.text_review import MAX_FINDINGS, find_suspicious
+from gateway.catalog.live.text_review import find_suspicious
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
@@ -346,7 +346,7 @@ def test_number_size_and_notices_are_bounded() -> None:
     assert not none.primitives
     assert not over.primitives
     assert "the tenant's limit" in none.notices[0]
-    assert 0 < sum(len(one.definition) for one in heavy.primitives) <= MAX_BYTES
+    assert 0 < sum(len(one.definition) for one in heavy.primitives) <= MAX_DEFINITIONS_BYTES
     assert len(heavy.notices) > 1
     assert len(faulty.notices) == MAX_NOTICES
     assert all(len(notice) <= MAX_NOTICE_LENGTH for notice in faulty.notices)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.catalog.live.discovery import CPU_TIME_S, MAX_BYTES
+from gateway.catalog.live.limits import DISCOVERY_CPU_S, MAX_DEFINITIONS_BYTES
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import DiscoveredPrimitive
 from gateway.domain.primitives import Family
@@ -44,7 +44,7 @@ async def test_a_message_is_one_reading(sources: AgentSources) -> None:
     faults = await sources.check(ACME, [_tool(f"t{number}", inputSchema=large) for number in range(80)])
 
     assert faults[0] is None
-    assert str(MAX_BYTES) in (faults[-1] or "")
+    assert str(MAX_DEFINITIONS_BYTES) in (faults[-1] or "")
 
 
 async def test_a_tenant_checks_one_message_at_a_time(sources: AgentSources) -> None:
@@ -62,7 +62,7 @@ async def test_a_tenant_with_costly_definitions_rests(sources: AgentSources, mon
     await sources.check(ACME, [_tool("a")])
     assert charged.wait_for(ACME, charged.burst) > 0
     monkeypatch.setattr(agent_sources, "CHECK_WAIT_S", 0.05)
-    charged.take(ACME, 1.5 * CPU_TIME_S)
+    charged.take(ACME, 1.5 * DISCOVERY_CPU_S)
     with pytest.raises(LimitExceeded):
         await sources.check(ACME, [_tool("a")])
     assert await sources.check(GLOBEX, [_tool("a")]) == [None]
