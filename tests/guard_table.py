@@ -1613,7 +1613,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_an_untrusted_certificate_or_one_of_another_name_is_refused",
         ),
     },
-    "tests/unit/admin/test_limits.py": {
+    "tests/unit/admin/test_admission.py": {
         "list-search-places": (NEVER, "test_a_list_that_may_be_read_to_its_end_is_costly"),
         "manifest-cost-of-objects": (SKIP, "test_an_application_counts_by_its_objects"),
         "admin-rate-key": (SKIP, "test_a_key_has_a_burst_and_a_body_counts_by_its_size"),

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.endpoint import (
     AdminDependencies,
     AdminRequest,
@@ -23,7 +24,6 @@ from gateway.admin.endpoint import (
     Plain,
     Route,
 )
-from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ListRules
 from gateway.admin.pagination import read_list
 from gateway.catalog.etags import Expected, Versioned, tag_of

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from gateway.admin.admission import AdminLimits, WorkKind
 from gateway.admin.endpoint import (
     NO_TENANT,
     OPERATOR_ONLY,
@@ -26,7 +27,7 @@ from gateway.admin.endpoint import (
 )
 from gateway.admin.etags import read_creates_only, read_expected, write_tag
 from gateway.admin.idempotency import read_key, respond_once, takes_key
-from gateway.admin.limits import AdminLimits, WorkKind
+from gateway.admin.limits import BODY_TIMEOUT_S
 from gateway.catalog.tenants import find_tenant, find_trail
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import OPERATOR_RULE, RuleKind
@@ -46,7 +47,6 @@ from gateway.web.models import ListQuery, NoBody, PageQuery
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 from gateway.web.protected_resources import challenge
 
-_BODY_TIMEOUT_S = 60.0
 _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -241,7 +241,7 @@ async def _read_body(request: Request, route: Route) -> bytes:
     if route.method not in _BODY_METHODS:
         return b""
     declared = declared_length(request.scope)
-    return await read_body(request.receive, limit=route.limit, deadline=_BODY_TIMEOUT_S, declared=declared)
+    return await read_body(request.receive, limit=route.limit, deadline=BODY_TIMEOUT_S, declared=declared)
 
 
 def _read_media_type(content_type: str) -> str:

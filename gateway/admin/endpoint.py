@@ -12,7 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from gateway.admin.limits import BYTES_PER_TOKEN, WorkKind
+from gateway.admin.admission import WorkKind
+from gateway.admin.limits import BYTES_PER_TOKEN
 from gateway.admin.validation import is_large, read_body, read_query
 from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.audit import TrailVerifier

@@ -2,13 +2,13 @@
 
 import re
 
+from gateway.admin.limits import MAX_TAG_LIST_LENGTH
 from gateway.catalog.etags import ANY, Expected
 from gateway.errors import BadInput
 
 _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
 _TAG_LIST_PATTERN = re.compile(rf"\s*{_TAG}(?:\s*,\s*{_TAG})*\s*")
 _TAG_PATTERN = re.compile(_TAG)
-_MAX_LENGTH = 4096
 
 
 def write_tag(tag: str) -> str:
@@ -37,6 +37,6 @@ def read_expected(header: str | None) -> Expected:
         return None
     if header.strip() == ANY:
         return frozenset({ANY})
-    if len(header) > _MAX_LENGTH or not _TAG_LIST_PATTERN.fullmatch(header):
+    if len(header) > MAX_TAG_LIST_LENGTH or not _TAG_LIST_PATTERN.fullmatch(header):
         raise BadInput('If-Match must be * or a list of entity tags, such as "key_1.2"')
     return frozenset(tag[1:-1] for tag in _TAG_PATTERN.findall(header) if not tag.startswith("W/"))

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.admin.endpoint import AdminDependencies, Received, Route
+from gateway.admin.limits import RELEASE_TIMEOUT_S
 from gateway.catalog.idempotency import KeyedRequest, keep, release, reserve
 from gateway.domain.http.idempotency import Attempt, StoredResponse
 from gateway.errors import BadInput, GatewayError
@@ -27,7 +28,6 @@ _QUOTED = re.compile(r'"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
 _BARE = re.compile(r"[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,255}")
 _INVALID_KEY = "Idempotency-Key must be 1 to 255 printable ASCII characters without quotes, commas and backslashes"
 _KEPT_HEADERS = ("cache-control", "content-type", "etag", "location")
-_RELEASE_TIMEOUT_S = 2.0
 
 
 def takes_key(method: str, path: str) -> bool:
@@ -89,7 +89,7 @@ def _parts(route: Route, received: Received) -> list[bytes]:
 
 async def _release(admin: AdminDependencies, received: Received, attempt: Attempt) -> None:
     """Release the key so that a failed request can be retried; if this fails, the lease expires."""
-    with anyio.move_on_after(_RELEASE_TIMEOUT_S, shield=True):
+    with anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True):
         try:
             await release(received.tenant, admin.catalog, attempt)
         except GatewayError as error:

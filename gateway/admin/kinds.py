@@ -8,9 +8,9 @@ from typing import Any, Generic
 
 from pydantic import BaseModel
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import AllOptions, Noun, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
-from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
 from gateway.catalog.kinds.collection import Collection

@@ -9,14 +9,11 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from gateway.admin.limits import MAX_REST_BYTES, SEARCHED_BYTES
 from gateway.domain.json_text import load_json, refuse_at
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 
-MAX_REST_BYTES = 1024 * 1024
-"""Maximum size of a body without its document or archive, in bytes. Smaller bodies are decoded as a whole."""
-
 _ABSENT = msgspec.Raw(b"")
-_SEARCHED_BYTES = 64
 _ERROR_POSITION = re.compile(r" \(byte (\d+)\)$")
 
 M = TypeVar("M")
@@ -80,7 +77,7 @@ def _find(raw: bytes, member: bytes) -> int:
 
     Only the beginning of the member is searched, because `bytes.find` first preprocesses its whole argument.
     """
-    start = raw.find(member[:_SEARCHED_BYTES])
+    start = raw.find(member[:SEARCHED_BYTES])
     while not raw.startswith(member, start):
-        start = raw.find(member[:_SEARCHED_BYTES], start + 1)
+        start = raw.find(member[:SEARCHED_BYTES], start + 1)
     return start

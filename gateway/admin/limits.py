@@ -1,148 +1,36 @@
-"""Limits of the admin API in one replica: request rates and open requests by key, tenant and address, and slots.
-
-All counters are in memory. Rates and open requests are checked before a tenant is looked up and before a body is read.
-A body without a declared length is counted after it is read. Costly work needs one of a few slots, which tenants share
-fairly. `gateway.identity.failure_limit` limits failed authentications earlier. The operator's key has limits of its
-own, independent of the address, so that other clients cannot exhaust them.
-"""
-
-import time
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from enum import StrEnum
-
-from gateway.domain.fairness.share import FairSlotPool
-from gateway.domain.http.client_network import client_network
-from gateway.domain.tenancy.principals import Caller, Principal
-from gateway.errors import LimitExceeded
-from gateway.identity.local_token_buckets import TokenBuckets
+"""Limits of admin requests: rates, open requests, bodies, headers and reports."""
 
 DEFAULT_RATE = 50.0
+"""Requests per second of one key, unless the operator configures another rate."""
 BURST_S = 4
 """The burst, in seconds of the rate."""
 BYTES_PER_TOKEN = 4096
 """Bytes of a body that count as one more request: validating a tool takes about 0.3 ms per KiB."""
-_MAX_COST_S = 2.0
+MAX_COST_S = 2.0
 """The highest cost of one request, in seconds of the rate: a burst permits it, so that no body can never be sent."""
-_TENANT_FACTOR, _ADDRESS_FACTOR = 2, 10
-"""Rates of a tenant and of an address, as multiples of the rate of a key."""
-_MAX_OPEN_PER_KEY, _MAX_OPEN_PER_TENANT, _MAX_OPEN_PER_ADDRESS = 64, 96, 256
-"""Open requests: one key leaves room for another of its tenant, and a tenant for others behind the same address."""
-_OPERATOR = "operator"
-_RETRY_S = 1.0
+TENANT_FACTOR = 2
+"""Rate of a tenant, as a multiple of the rate of a key."""
+ADDRESS_FACTOR = 10
+"""Rate of an address, as a multiple of the rate of a key."""
+MAX_OPEN_PER_KEY = 64
+"""Open requests of one key, which leave room for another key of its tenant."""
+MAX_OPEN_PER_TENANT = 96
+"""Open requests of one tenant, which leave room for others behind the same address."""
+MAX_OPEN_PER_ADDRESS = 256
+"""Open requests of one client address, behind which several tenants may be."""
+OPEN_RETRY_S = 1.0
 """Seconds in `Retry-After` of a request over a limit of open requests: most end within one."""
 
+BODY_TIMEOUT_S = 60.0
+"""Seconds for a body to arrive; a document has up to 32 MiB, which needs 550 KiB per second."""
 
-class WorkKind(StrEnum):
-    """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
+MAX_TAG_LIST_LENGTH = 4096
+"""Characters of `If-Match`; a client sends one tag of about 30."""
 
-    LIGHT = "light"
-    CHECK = "check"
-    """Validates definitions or examines the installation, which uses CPU."""
-    SCAN = "scan"
-    """May read a list to its end, because a search or filter can exclude most items."""
-    OUTBOUND = "outbound"
-    """May wait for an upstream server."""
+RELEASE_TIMEOUT_S = 2.0
+"""Seconds for the release of a key after a failed request; its lease expires without it."""
 
-
-class AdminLimits:
-    """The limits of one replica; `rate` is requests per second for each key."""
-
-    def __init__(self, rate: float = DEFAULT_RATE, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = rate
-        self._keys, self._tenants, self._addresses = (
-            TokenBuckets(rate=rate * share, burst=rate * share * BURST_S, clock=clock)
-            for share in (1, _TENANT_FACTOR, _ADDRESS_FACTOR)
-        )
-        self._open: Counter[str] = Counter()
-        self._shares = {
-            WorkKind.CHECK: FairSlotPool("slots for checks in the admin API", slots=16, queue=256),
-            WorkKind.SCAN: FairSlotPool("slots for searches of lists in the admin API", slots=16, queue=256),
-            WorkKind.OUTBOUND: FairSlotPool("slots for imports and tried calls", slots=64, queue=256),
-        }
-
-    @property
-    def pools(self) -> Sequence[FairSlotPool]:
-        """The slot pools for costly work, for metrics."""
-        return tuple(self._shares.values())
-
-    def admit(self, caller: Caller, address: str, *, size: int = 0, bytes_per_token: int = BYTES_PER_TOKEN) -> None:
-        """Charge a request with a body of `size` bytes to the rates of its key and tenant.
-
-        Raises:
-            LimitExceeded: the rate of the key, its tenant or the address is exceeded; `retry_after_s` is set.
-        """
-        cost = min(1.0 + size // bytes_per_token, self._rate * _MAX_COST_S)  # guard: admin-cost-of-size
-        if not isinstance(caller, Principal):
-            _take(self._keys, _OPERATOR, cost, "key")
-            return
-        _take(self._keys, caller.key, cost, "key")  # guard: admin-rate-key
-        _take(self._tenants, caller.tenant, cost, "tenant")  # guard: admin-rate-tenant
-        _take(self._addresses, client_network(address), cost, "client address")  # guard: admin-rate-address
-
-    def admit_anonymous(self, address: str) -> None:
-        """Charge a request without a credential to the rate of its address.
-
-        Raises:
-            LimitExceeded: the rate of the address is exceeded.
-        """
-        # guard: admin-rate-anonymous
-        _take(self._addresses, f"anonymous {client_network(address)}", 1.0, "client address")
-
-    @contextmanager
-    def opened(self, caller: Caller, address: str) -> Generator[None]:
-        """Count a request as open while the block runs.
-
-        Raises:
-            LimitExceeded: the limit of open requests of the key, tenant or address is reached.
-        """
-        held: list[str] = []
-        try:
-            for name, limit, what in _open_request_counters(caller, address):
-                if self._open[name] >= limit:  # guard: admin-open-requests
-                    message = f"too many concurrent admin requests of the {what} (limit {limit} per replica)"
-                    raise LimitExceeded(f"{message}; retry later", limit="admin_requests", retry_after_s=_RETRY_S)
-                self._open[name] += 1
-                held.append(name)
-            yield
-        finally:
-            for name in held:
-                self._open[name] -= 1
-                if not self._open[name]:
-                    del self._open[name]
-
-    @asynccontextmanager
-    async def working(self, work: WorkKind, caller: Caller) -> AsyncGenerator[None]:
-        """Hold a slot while the block runs if the work is costly; one tenant holds at most a quarter of the slots.
-
-        Raises:
-            LimitExceeded: no slot became free in time, or the queue or the tenant's share of it is full.
-        """
-        share = self._shares.get(work)
-        if share is None:  # guard: admin-costly-work
-            yield
-            return
-        async with share.hold(caller.tenant if isinstance(caller, Principal) else _OPERATOR):
-            yield
-
-
-def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
-    wait_s = buckets.take(name, cost)
-    if wait_s:
-        message = (
-            f"too many admin requests of this {what} (limit {buckets.rate:g} per second for each replica, of which"
-        )
-        text = f"{message} this one counts as {cost:g}); retry later"
-        raise LimitExceeded(text, limit="admin_rate", retry_after_s=wait_s)
-
-
-def _open_request_counters(caller: Caller, address: str) -> list[tuple[str, int, str]]:
-    """Return the counters of an open request: name, limit, and the noun for error messages."""
-    if not isinstance(caller, Principal):
-        return [(_OPERATOR, _MAX_OPEN_PER_KEY, "key")]
-    return [
-        (f"key {caller.key}", _MAX_OPEN_PER_KEY, "key"),
-        (f"tenant {caller.tenant}", _MAX_OPEN_PER_TENANT, "tenant"),
-        (f"address {client_network(address)}", _MAX_OPEN_PER_ADDRESS, "client address"),
-    ]
+MAX_REST_BYTES = 1024 * 1024
+"""Maximum size of a body without its document or archive, in bytes. Smaller bodies are decoded as a whole."""
+SEARCHED_BYTES = 64
+"""Bytes of a member with which its place in the body is found; `bytes.find` preprocesses all that it searches for."""

@@ -6,8 +6,10 @@ from typing import TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from gateway.admin.large_bodies import MAX_REST_BYTES, load_large
+from gateway.admin.large_bodies import load_large
+from gateway.admin.limits import MAX_REST_BYTES
 from gateway.admin.requests.documents import DocumentSent
+from gateway.definitions.limits import MAX_FAULTS
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.json_access import point
@@ -17,7 +19,6 @@ from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.models import BodyModel, QueryModel
 
 _LARGE_BODY = 256 * 1024
-_MAX_FAULTS = 20
 _NONE_BRANCH_ERROR = "none_required"
 """Pydantic's error type for the `None` branch of an optional field; `None` is only the default of an absent field."""
 
@@ -101,14 +102,14 @@ def _convert_errors(error: ValidationError, model: type[BaseModel], content: obj
     """Convert validation errors to faults, one per position. They contain no values, because values can be secrets."""
     found: dict[str, Fault] = {}
     details = error.errors(include_url=False, include_input=False)
-    for detail in [detail for detail in details if detail["type"] != _NONE_BRANCH_ERROR][: _MAX_FAULTS * 2]:
+    for detail in [detail for detail in details if detail["type"] != _NONE_BRANCH_ERROR][: MAX_FAULTS * 2]:
         pointer = _pointer(detail, content)
         reason = _reason(detail, model)
         if pointer not in found:
             found[pointer] = Fault(pointer=pointer, reason=reason)
         elif reason not in found[pointer].reason:
             found[pointer] = Fault(pointer=pointer, reason=f"{found[pointer].reason}; or: {reason}")
-    return list(found.values())[:_MAX_FAULTS]
+    return list(found.values())[:MAX_FAULTS]
 
 
 def _pointer(detail: ErrorDetails, content: object) -> str:

@@ -7,9 +7,9 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
+from gateway.admin.admission import AdminLimits
 from gateway.admin.dispatch import RequestGate
 from gateway.admin.endpoint import AdminDependencies
-from gateway.admin.limits import AdminLimits
 from gateway.admin.routes.index import admin_routes
 from gateway.app.event_router import EventRouter
 from gateway.app.infrastructure import Infrastructure

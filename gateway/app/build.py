@@ -8,7 +8,7 @@ from functools import partial
 
 from starlette.types import ASGIApp
 
-from gateway.admin.limits import AdminLimits
+from gateway.admin.admission import AdminLimits
 from gateway.app.asgi import (
     build_admin,
     build_admin_front,

@@ -4,16 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from gateway.admin.requests.limits import MAX_NAMES, MAX_REMOTE_NAME_LENGTH
 from gateway.catalog.live.overview import LivePrimitiveState
 from gateway.domain.members.formats import DIGEST
 from gateway.domain.members.values import check_printable
 from gateway.domain.primitives import Family
 from gateway.web.models import Absent, BodyModel, ListQuery
 
-_MAX_REMOTE_LENGTH = 2_048
-_MAX_NAMES = 1_000
-
-EffectiveName = Annotated[str, Field(min_length=1, max_length=_MAX_REMOTE_LENGTH), AfterValidator(check_printable)]
+EffectiveName = Annotated[str, Field(min_length=1, max_length=MAX_REMOTE_NAME_LENGTH), AfterValidator(check_printable)]
 
 
 class LiveSourceAccept(BodyModel):
@@ -22,14 +20,14 @@ class LiveSourceAccept(BodyModel):
     names: Annotated[
         list[EffectiveName] | None,
         Field(
-            max_length=_MAX_NAMES,
+            max_length=MAX_NAMES,
             description="Names, URIs or URI templates to accept; null accepts all held definitions.",
         ),
     ] = None
     digests: Annotated[
         list[Annotated[str, Field(pattern=DIGEST)]] | None,
         Field(
-            max_length=_MAX_NAMES,
+            max_length=MAX_NAMES,
             description="Digests of the reviewed definitions; any other definition is refused (409).",
         ),
     ] = None

@@ -8,16 +8,15 @@ from typing import Annotated
 from pydantic import Field
 
 from gateway.admin.fields import DESCRIPTION
+from gateway.admin.requests.limits import MAX_PINNED
 from gateway.admin.requests.primitives import Definition, HandlerObject, Level, Text
+from gateway.definitions.limits import MAX_PATHS
 from gateway.domain.members.formats import PATH, POINTER, TOOL_NAME
 from gateway.web.models import GIVEN, Absent, BodyModel
 
-_MAX_PINNED = 200
-_MAX_PATHS = 100
-
 Pointer = Annotated[str, Field(max_length=512, pattern=POINTER, description="A JSON Pointer.")]
 Path = Annotated[str, Field(max_length=512, pattern=PATH, description="A JSON Pointer in which `*` matches any part.")]
-Paths = Annotated[list[Path], Field(min_length=1, max_length=_MAX_PATHS)]
+Paths = Annotated[list[Path], Field(min_length=1, max_length=MAX_PATHS)]
 
 
 class HintsSent(BodyModel):
@@ -79,7 +78,7 @@ class ToolUpdate(BodyModel):
     pinned: Annotated[
         dict[Text, object] | None,
         Field(
-            max_length=_MAX_PINNED, description="Arguments with a fixed value, which callers can neither see nor send."
+            max_length=MAX_PINNED, description="Arguments with a fixed value, which callers can neither see nor send."
         ),
     ] = None
     result: Annotated[ResultSent | None, Field(description="The projection of JSON responses.")] = None

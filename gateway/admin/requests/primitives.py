@@ -8,12 +8,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from gateway.domain.members.formats import GROUP, ISSUER_SCOPE, NAME
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.values import check_lines, check_printable
 from gateway.domain.tenancy.policy import Safety
 from gateway.web.models import BodyModel, QueryModel
-
-_MAX_URI_LENGTH = 2048
-
 
 Definition = Annotated[
     dict[str, object],
@@ -24,7 +22,7 @@ HandlerObject = Annotated[
     Field(description="The handler, by `kind`; `GET /schemas` lists the JSON Schema of each kind."),
 ]
 Level = Annotated[Safety, Field(strict=False)]
-Uri = Annotated[str, Field(min_length=1, max_length=_MAX_URI_LENGTH), AfterValidator(check_printable)]
+Uri = Annotated[str, Field(min_length=1, max_length=MAX_URL_LENGTH), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
 CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(check_lines)]

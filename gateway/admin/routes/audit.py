@@ -5,9 +5,9 @@ from typing import TypedDict, Unpack
 
 from pydantic import BaseModel
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Q, endpoint
 from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Handle, Plain, Route
-from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.audit import (
     AuditFilters,
@@ -27,6 +27,7 @@ from gateway.admin.responses.audit import (
     TrailVerified,
 )
 from gateway.admin.responses.audit_explanations import explain_entry
+from gateway.admin.routes.limits import MAX_EXPLAINED
 from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog import audit
 from gateway.catalog.audit_retention import read_status
@@ -49,7 +50,7 @@ async def explain_entries(admin: AdminDependencies, call: AdminRequest[NoBody, E
     of = call.query.of
     is_id = of is not None and of.startswith("aud_")
     wanted = AuditFilter(id=of) if is_id else AuditFilter(correlation_id=of)
-    found = await audit.page_entries(call.tenant, admin.catalog, wanted, after=None, limit=_MAX_EXPLAINED)
+    found = await audit.page_entries(call.tenant, admin.catalog, wanted, after=None, limit=MAX_EXPLAINED)
     if not found:
         raise NotFound("no such entry; entries of the last milliseconds of another replica may follow")
     items = [EntryExplained(entry=EntryShown.of(one), explanation=explain_entry(one)) for one in reversed(found)]
@@ -88,7 +89,6 @@ async def get_retention(admin: AdminDependencies, call: AdminRequest[NoBody, Ret
 
 
 _RETENTION = SingletonEndpoints(single=RETENTION)
-_MAX_EXPLAINED = 50
 
 
 class _More(TypedDict, total=False):

@@ -1,8 +1,8 @@
 """The test of a credential; the other endpoints follow from the declaration."""
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminResponse, Plain
-from gateway.admin.limits import WorkKind
 from gateway.admin.responses.credentials import CredentialTested
 from gateway.catalog import credentials
 from gateway.web.models import NoBody, NoQuery

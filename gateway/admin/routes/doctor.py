@@ -1,8 +1,8 @@
 """The endpoint that examines the installation; for the operator only."""
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminResponse, Plain
-from gateway.admin.limits import WorkKind
 from gateway.admin.responses.models import Examined, FindingShown
 from gateway.domain.findings import Verdict
 from gateway.web.models import NoBody, NoQuery

@@ -16,6 +16,7 @@ from gateway.admin.responses.explanations import (
     ToolExplained,
 )
 from gateway.admin.responses.models import FaultShown
+from gateway.admin.routes.limits import MAX_KEYS
 from gateway.admin.routes.try_calls import show_request, trial_principal
 from gateway.calls.explanation import Explanation, explain
 from gateway.calls.guardrails.chain import GuardrailFinding
@@ -41,8 +42,6 @@ from gateway.registry.registry import Registry
 from gateway.web.models import NoBody, NoQuery
 
 _Request = AdminRequest[ToolExplain, NoQuery]
-_MAX_KEYS = 20
-"""Keys that can approve, in one explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,7 @@ async def explain_tool(admin: AdminDependencies, call: _Request) -> AdminRespons
     explained = await explain(admin.calls, principal, found.bound, arguments, selects_fields=selects)
     shown: dict[str, object] = {"structured_once": registry.sends_once, "summary_threshold": registry.summary_threshold}
     if explained.judgement.decision is Decision.APPROVE:
-        keys = await approving_keys(call.tenant, admin.catalog, principal.subject, limit=_MAX_KEYS)
+        keys = await approving_keys(call.tenant, admin.catalog, principal.subject, limit=MAX_KEYS)
         people = registry.view.snapshot.access.access.approvers
         shown["approvers"] = [*(f"key:{key} ({label})" for key, label in keys), *map(describe_people, people)]
     return AdminResponse(content=_show(found.bound, found.hidden, explained).model_copy(update=shown))

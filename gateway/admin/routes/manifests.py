@@ -7,9 +7,9 @@ from typing import Any
 
 from anyio.lowlevel import checkpoint
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.limits import WorkKind
 from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
 from gateway.admin.responses.manifests import AppliedSetShown
 from gateway.admin.validation import validate

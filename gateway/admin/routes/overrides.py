@@ -3,10 +3,10 @@
 from dataclasses import replace
 from functools import partial
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Plain
 from gateway.admin.kinds import KindEndpoints
-from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.overrides import IMPORTED_FIELDS, OWN_FIELDS, ToolUpdate
 from gateway.admin.responses.overrides import KeptOverrideShown, OverridePage

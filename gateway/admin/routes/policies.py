@@ -1,8 +1,8 @@
 """The report on the rules of a tenant's policy."""
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.limits import WorkKind
 from gateway.admin.requests.policies import RulesCheck
 from gateway.admin.responses.policies import RuleMatchesShown, RuleReport
 from gateway.admin.routes.try_calls import trial_principal

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Any
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Route
-from gateway.admin.limits import WorkKind
 from gateway.admin.responses.primitives import PrimitiveValid
 from gateway.catalog.kinds.primitives import COLLECTIONS, PrimitiveCollection
 from gateway.web.kinds.models import models_of

@@ -7,11 +7,12 @@ response contains the result and the upstream request.
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Options, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest
-from gateway.admin.limits import WorkKind
 from gateway.admin.requests.primitives import PromptTry, ToolTry, UriQuery
 from gateway.admin.responses.primitives import TrialShown, TriedRequest
+from gateway.admin.routes.limits import MAX_SHOWN_BODY_BYTES
 from gateway.calls import result_rendering
 from gateway.catalog.primitives.queries import get_listed
 from gateway.catalog.tenants import get_tenant
@@ -24,8 +25,6 @@ from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault,
 from gateway.handlers.binding import BoundTool
 from gateway.handlers.interfaces import Handler, Prepared
 from gateway.web.models import NoBody, NoQuery
-
-_MAX_BODY_LENGTH = 64 * 1024
 
 
 async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
@@ -136,10 +135,10 @@ def show_request(prepared: Prepared, summary: str) -> TriedRequest:
 
 def _text(body: bytes) -> str:
     try:
-        text = body[:_MAX_BODY_LENGTH].decode()
+        text = body[:MAX_SHOWN_BODY_BYTES].decode()
     except UnicodeDecodeError:
         return f"({len(body)} bytes)"
-    return text if len(body) <= _MAX_BODY_LENGTH else f"{text}… ({len(body)} bytes)"
+    return text if len(body) <= MAX_SHOWN_BODY_BYTES else f"{text}… ({len(body)} bytes)"
 
 
 _TRIED = {200: TrialShown}

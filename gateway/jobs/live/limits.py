@@ -17,7 +17,7 @@ LEASE_RECHECK_S = 0.1
 CHECK_WAIT_S = 60.0
 """Seconds that the check of an agent's definitions waits for processor time (docs/providers.md)."""
 CHECK_TIME_PER_S = 0.2
-"""Processor time in seconds per second for the checks of one tenant; the burst is twice `CPU_TIME_S`."""
+"""Processor time in seconds per second for the checks of one tenant; the burst is twice `DISCOVERY_CPU_S`."""
 ROUND_S = 1.0
 """Seconds between two rounds that acquire and renew leases; the lease of 4 s outlasts two failed rounds."""
 RECHECK_S = 30.0

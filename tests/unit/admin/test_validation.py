@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gateway.admin.large_bodies import MAX_REST_BYTES
+from gateway.admin.limits import MAX_REST_BYTES
 from gateway.admin.requests.audit import AuditQuery
 from gateway.admin.requests.models import KeyCreate, KeyUpdate
 from gateway.admin.requests.sources import SourceCreate, SourceReplace, SourceUpdate

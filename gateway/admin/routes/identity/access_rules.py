@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import orjson
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
-from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import FACE
 from gateway.admin.requests.access import AccessCheck, AccessReportOf
 from gateway.admin.responses.access import AccessFound, AccessPage, AccessReport

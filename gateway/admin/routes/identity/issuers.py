@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.kinds import check_same, rules_of
-from gateway.admin.limits import WorkKind
 from gateway.admin.requests.people import CLIENTS, IntrospectionGiven, SignInClientGiven
 from gateway.admin.responses.people import CLIENTS as CLIENTS_SHOWN
 from gateway.catalog.identity import issuers

@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Noun, each, endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import KEYS
 from gateway.admin.requests.lists import KeyListQuery
 from gateway.admin.requests.models import KeyCheck, KeyCreate, KeyRotate, KeyUpdate

@@ -1,8 +1,8 @@
 """Endpoints of the secret keys of the installation; for the operator only."""
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import SecretRotate
 from gateway.domain.tenancy.secret_keys import SecretKeysState
 from gateway.web.kinds.annotations import shown_model

@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Noun, Options, each, endpoint
 from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain
-from gateway.admin.limits import WorkKind
 from gateway.admin.list_search import ListRules
 from gateway.admin.requests.documents import DocumentQuery, DocumentSent
 from gateway.admin.requests.sources import (

@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncGenerator
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.limits import WorkKind
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.responses.documents import DocumentBytes, DocumentUploaded
 from gateway.catalog.sources import uploads

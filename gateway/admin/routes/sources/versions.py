@@ -2,9 +2,9 @@
 
 from functools import partial
 
+from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Options, endpoint
 from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, AdminResponse, Plain
-from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.sources import ProposalSent, SourceRefresh, VersionActivate
 from gateway.admin.responses.sources import (
@@ -15,6 +15,7 @@ from gateway.admin.responses.sources import (
     VersionPage,
     VersionShown,
 )
+from gateway.admin.routes.limits import MAX_NUMBER_LENGTH
 from gateway.admin.routes.sources.documents import credentials_of, document_of, show_import
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import proposals, refreshes, versions
@@ -32,7 +33,6 @@ _SOURCE = "/tenants/{t}/sources/{name}"
 _VERSION = f"{_SOURCE}/versions/{{id}}"
 _IMPORT = Options(problems={409, 422, 429, 502, 504}, work=WorkKind.OUTBOUND)
 _UPLOAD = Options(problems={409, 422, 429}, work=WorkKind.OUTBOUND, limit=LARGE_BODY)
-_MAX_NUMBER_LENGTH = 9
 
 
 async def refresh_source(admin: AdminDependencies, call: AdminRequest[SourceRefresh, NoQuery]) -> AdminResponse:
@@ -118,7 +118,7 @@ async def _build_proposal(tenant: TenantId, name: str, proposal: SourceProposal)
 
 
 def _parse_number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > _MAX_NUMBER_LENGTH:
+    if not text.isascii() or not text.isdecimal() or len(text) > MAX_NUMBER_LENGTH:
         raise NotFound("no such version")
     return int(text)
 

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
+from gateway.admin.admission import AdminLimits, WorkKind
 from gateway.admin.dispatch import work_of
 from gateway.admin.endpoint import NO_TENANT
-from gateway.admin.limits import AdminLimits, WorkKind
 from gateway.admin.routes.index import ENDPOINTS
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
