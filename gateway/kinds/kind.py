@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from gateway.domain.identifiers import mint
 from gateway.domain.members.formats import NAME
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.markers import Shape
-from gateway.domain.members.values import MAX_URL_LENGTH
 from gateway.domain.tenancy.keys import Scope
 from gateway.kinds.members import STATUS, settable
 
