@@ -58,7 +58,7 @@ class Member:
 
     @property
     def shown_name(self) -> str:
-        """The name in responses."""
+        """The name outside."""
         named = self.mark(ShownAs)
         return self.name if named is None else named.name
 

@@ -103,7 +103,7 @@ class StoredAs:
 
 @dataclass(frozen=True, slots=True)
 class ShownAs:
-    """The name of a member in responses, if it has another."""
+    """The name of a member in responses, and of a part of an object in requests, if it has another."""
 
     name: str
 

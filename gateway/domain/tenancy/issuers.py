@@ -2,18 +2,18 @@
 
 import hashlib
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
-from gateway.domain.members.formats import LABEL, PRINTABLE
+from gateway.domain.members.formats import HOST, LABEL, PRINTABLE, SCOPE
 from gateway.domain.members.limits import MAX_URL_LENGTH
-from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Setter, Shape
+from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Setter, Shape, ShownAs
 from gateway.domain.members.values import Url, check_url_if_any
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
-from gateway.domain.tenancy.limits import MAX_GRANT_S, MAX_SUBJECT_LENGTH
+from gateway.domain.tenancy.limits import MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S, MAX_SUBJECT_LENGTH
 from gateway.domain.tenancy.principals import pack_claims
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.secret_references import SecretReference
@@ -65,57 +65,84 @@ class AdmissionRule:
         )
 
 
+_STORED_ELSEWHERE = About(
+    "The location of the client's secret in an external store, instead of `client_secret`; null for a secret that is "
+    "stored here."
+)
+_GRANT_BOUNDS = Bounds(least=300, most=MAX_GRANT_S)
+_Parameters = Annotated[
+    Mapping[str, str], ShownAs("parameters"), About("Further parameters of authorization requests.")
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInClient:
-    """The gateway's own client at an issuer, with which it signs people in (OpenID Connect Core 1.0 section 3.1).
+    """The gateway's own client at the issuer, without its secret."""
 
-    The endpoints are copied from the issuer's metadata when the client is stored; empty until the issuer is enabled.
-    The client's secret is stored separately, encrypted, or in an external store.
-    """
-
-    client_id: Annotated[str, Shape.RECEIVER]
-    client_secret_reference: SecretReference | None = None
-    """The location of the secret in an external store; None if it is stored here."""
-    scopes: tuple[str, ...] = ("openid",)
+    client_id: Annotated[str, Length(least=1, most=500), Form(PRINTABLE), Shape.RECEIVER, About("The client's id.")]
+    client_secret_reference: Annotated[SecretReference | None, _STORED_ELSEWHERE] = None
+    scopes: Annotated[
+        tuple[Annotated[str, Length(least=1, most=200), Form(SCOPE)], ...],
+        Length(least=1, most=20),
+        About("The scopes that the client requests; they must include `openid`."),
+    ] = ("openid",)
     parameters: tuple[tuple[str, str], ...] = ()
-    """Further parameters of authorization requests."""
     authorization_url: str = ""
+    """Copied from the issuer's metadata, as the other endpoints; empty until the issuer is enabled."""
     token_url: str = ""
     userinfo_url: str | None = None
     names_issuer: bool = False
     """True if authorization responses have the parameter `iss` (RFC 9207)."""
-    registration: bool = False
-    """True if MCP clients may register themselves (RFC 7591)."""
-    client_hosts: tuple[str, ...] | None = None
-    """Allowed hosts of client ID metadata documents; None allows all hosts."""
-    grant_idle_s: int = 14 * 86_400
-    """Seconds after which an unused grant expires."""
-    grant_max_s: int = MAX_GRANT_S
-    """Maximum lifetime of a grant in seconds."""
-    max_unchecked_s: int = 12 * 3600
-    """Lifetime in seconds of a sign-in without a refresh token, which the gateway cannot check again."""
+    registration: Annotated[bool, About("True if MCP clients may register themselves.")] = False
+    client_hosts: Annotated[
+        tuple[Annotated[str, Length(least=1, most=253), Form(HOST)], ...] | None,
+        Length(most=100),
+        About("The hosts from which client metadata documents are accepted; null means all."),
+    ] = None
+    grant_idle_s: Annotated[int, _GRANT_BOUNDS, About("Seconds after which an unused grant of an MCP client ends.")] = (
+        14 * 86_400
+    )
+    grant_max_s: Annotated[int, _GRANT_BOUNDS, About("Maximum lifetime of a grant of an MCP client, in seconds.")] = (
+        MAX_GRANT_S
+    )
+    max_unchecked_s: Annotated[
+        int, _GRANT_BOUNDS, About("Seconds for which a sign-in is valid if the issuer returned no refresh token.")
+    ] = 12 * 3600
+
+    @property
+    def named_parameters(self) -> _Parameters:
+        """The further parameters by name."""
+        return dict(self.parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntrospectionClient:
-    """The gateway's client at an issuer's introspection endpoint (RFC 7662).
+    """The gateway's client at the issuer's introspection endpoint, without its secret."""
 
-    The client's secret is stored separately, encrypted for this endpoint, or in an external store.
-    """
-
-    client_id: Annotated[str, Shape.RECEIVER]
-    client_secret_reference: SecretReference | None = None
-    """The location of the secret in an external store; None if it is stored here."""
-    given_url: Annotated[str | None, Shape.RECEIVER] = None
-    """The endpoint set by the administrator; None means the endpoint in the issuer's metadata."""
+    stem: ClassVar[str] = "Introspection"
+    client_id: Annotated[str, Length(least=1, most=500), Form(PRINTABLE), Shape.RECEIVER, About("The client's id.")]
+    client_secret_reference: Annotated[SecretReference | None, _STORED_ELSEWHERE] = None
+    given_url: Annotated[
+        Url | None,
+        Shape.RECEIVER,
+        ShownAs("url"),
+        About("The configured endpoint; null: the endpoint of the issuer's metadata."),
+    ] = None
     url: str = ""
     """The endpoint in use; empty until the issuer is enabled."""
-    client_auth: Literal["basic", "post"] = "basic"
-    """Client authentication: HTTP Basic, or client id and secret in the body."""
-    tokens: Literal["opaque", "jwt", "all"] = "opaque"
-    """Token types that are sent to the endpoint; the signature of a JWT is verified first."""
-    cache_s: int = 30
-    """Seconds for which a response is cached."""
+    client_auth: Annotated[
+        Literal["basic", "post"],
+        About("Location of the client's id and secret: `basic` (header) or `post` (body)."),
+    ] = "basic"
+    tokens: Annotated[
+        Literal["opaque", "jwt", "all"], About("The tokens that are introspected: `opaque`, `jwt` or `all`.")
+    ] = "opaque"
+    """The signature of a JWT is verified first."""
+    cache_s: Annotated[
+        int,
+        Bounds(least=1, most=MAX_INTROSPECTION_CACHE_S),
+        About("Seconds for which an introspection response is cached."),
+    ] = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,13 @@ Fields = Mapping[str, tuple[Any, Any]]
 
 def sent_fields(members: Sequence[Member]) -> Fields:
     """The fields of a request that gives an object; members with a default may be absent."""
-    return {one.name: (_described(sent_type(one.hint, one.marks), one), _default(one)) for one in members}
+    return {
+        one.name: (
+            _described(sent_type(one.hint, one.marks), one, alias=_if_other(one, one.shown_name)),
+            _default(one),
+        )
+        for one in members
+    }
 
 
 def changed_fields(members: Sequence[Member]) -> Fields:
@@ -58,12 +64,14 @@ def changed_fields(members: Sequence[Member]) -> Fields:
 
 def shown_fields(members: Sequence[Member]) -> Fields:
     """The fields of a response."""
-    return {one.shown_name: (_described(_shown_type_of(one), one, read_as=_other_name(one)), ...) for one in members}
+    return {
+        one.shown_name: (_described(_shown_type_of(one), one, read_as=_if_other(one, one.name)), ...) for one in members
+    }
 
 
-def _other_name(one: Member) -> str | None:
-    """The name of the attribute of a member that responses show under another name."""
-    return None if one.shown_name == one.name else one.name
+def _if_other(one: Member, name: str) -> str | None:
+    """The name, if the member has another one outside."""
+    return None if one.shown_name == one.name else name
 
 
 def _shown_type_of(one: Member) -> Any:
@@ -219,8 +227,9 @@ def _default(one: Member) -> Any:
     return one.default
 
 
-def _described(hint: Any, one: Member, *, read_as: str | None = None) -> Any:
-    return Annotated[hint, Field(description=one.about, repr=not one.is_secret, validation_alias=read_as)]
+def _described(hint: Any, one: Member, *, alias: str | None = None, read_as: str | None = None) -> Any:
+    field = Field(description=one.about, repr=not one.is_secret, alias=alias, validation_alias=alias or read_as)
+    return Annotated[hint, field]
 
 
 def _of(generic: Any, element: Any) -> Any:

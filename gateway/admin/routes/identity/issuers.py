@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.kinds import check_same, rules_of
-from gateway.admin.requests.people import CLIENTS, IntrospectionGiven, SignInClientGiven
-from gateway.admin.responses.people import CLIENTS as CLIENTS_SHOWN
+from gateway.admin.requests.issuers import CLIENTS
 from gateway.catalog.identity import issuers
 from gateway.catalog.identity.introspection_clients import IntrospectionDraft
 from gateway.catalog.identity.issuers import IssuerDraft
@@ -23,14 +22,22 @@ from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, IssuerSt
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.identity import ISSUER
 from gateway.kinds.members import settable
-from gateway.web.kinds.annotations import make_model, merged, page_model
+from gateway.web.kinds.annotations import Fields, make_model, merged, page_model, shown_model
 from gateway.web.kinds.models import models_of
-from gateway.web.kinds.references import read_reference
-from gateway.web.models import BodyModel, NoBody, NoQuery
+from gateway.web.models import BodyModel, NoQuery
 
 _CONDITIONS = frozenset({"group", "scope", "subject"})
 _OWN = models_of(ISSUER)
-_SHOWN = make_model("IssuerShown", _OWN.shown, f"{ISSUER.about[:1].upper()}{ISSUER.about[1:]}.", CLIENTS_SHOWN)
+_SIGN_IN: Any = shown_model(SignInClient)
+_INTROSPECTION: Any = shown_model(IntrospectionClient)
+_CLIENTS: Fields = {
+    "sign_in": (Annotated[_SIGN_IN | None, Field(description="The gateway's own client at the issuer.")], ...),
+    "introspection": (
+        Annotated[_INTROSPECTION | None, Field(description="The gateway's client at the introspection endpoint.")],
+        ...,
+    ),
+}
+_SHOWN = make_model("IssuerShown", _OWN.shown, f"{ISSUER.about[:1].upper()}{ISSUER.about[1:]}.", _CLIENTS)
 _PAGE = page_model("IssuerPage", _SHOWN, "One page of a tenant's issuers.")
 _MODELS = replace(
     _OWN,
@@ -86,12 +93,6 @@ async def update_issuer(admin: AdminDependencies, call: AdminRequest[BodyModel, 
     return await _NOUN.respond(admin, call, changed)
 
 
-async def refresh_keys(admin: AdminDependencies, call: AdminRequest[NoBody, NoQuery]) -> AdminResponse:
-    """Drop the cached signing keys of an issuer on all replicas, and fetch them again; sessions of its people end."""
-    refresh = partial(issuers.refresh_keys, call.tenant, admin.catalog, call.path["name"])
-    return await _NOUN.respond(admin, call, await refresh(by=call.by, expected=call.expected))
-
-
 def _members(body: BodyModel, *, is_whole: bool) -> dict[str, Any]:
     """The members of a draft that a body gives; those of a whole one have defaults."""
     names = type(body).model_fields.keys() if is_whole else body.sent().keys()
@@ -126,35 +127,18 @@ def _refuse_null_conditions(rules: Sequence[BodyModel]) -> None:
         raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
 
 
-def _client(given: SignInClientGiven | None) -> SignInDraft | None:
+def _client(given: Any) -> SignInDraft | None:
     if given is None:
         return None
-    client = SignInClient(
-        client_id=given.client_id,
-        client_secret_reference=read_reference(given.client_secret_reference),
-        scopes=tuple(given.scopes),
-        parameters=tuple(given.parameters.items()),
-        registration=given.registration,
-        client_hosts=None if given.client_hosts is None else tuple(given.client_hosts),
-        grant_idle_s=given.grant_idle_s,
-        grant_max_s=given.grant_max_s,
-        max_unchecked_s=given.max_unchecked_s,
-    )
-    return SignInDraft(client=client, secret=given.client_secret)
+    client: SignInClient = merged(None, given, SignInClient)
+    with_parameters = replace(client, parameters=tuple(given.parameters.items()))
+    return SignInDraft(client=with_parameters, secret=given.client_secret)
 
 
-def _introspection(given: IntrospectionGiven | None) -> IntrospectionDraft | None:
+def _introspection(given: Any) -> IntrospectionDraft | None:
     if given is None:
         return None
-    client = IntrospectionClient(
-        client_id=given.client_id,
-        client_secret_reference=read_reference(given.client_secret_reference),
-        given_url=given.url,
-        client_auth=given.client_auth,
-        tokens=given.tokens,
-        cache_s=given.cache_s,
-    )
-    return IntrospectionDraft(client=client, secret=given.client_secret)
+    return IntrospectionDraft(client=merged(None, given, IntrospectionClient), secret=given.client_secret)
 
 
 ENDPOINTS = (
@@ -165,6 +149,13 @@ ENDPOINTS = (
         replace_issuer, _MODELS.whole, responses={200: _SHOWN}, problems={409, 422}, work=WorkKind.OUTBOUND
     ),
     _NOUN.update_route(update_issuer, _MODELS.change, problems={422}, work=WorkKind.OUTBOUND),
-    _NOUN.action_route("refresh-keys", refresh_keys, problems=frozenset({502}), work=WorkKind.OUTBOUND),
+    _NOUN.act_route(
+        "refresh-keys",
+        "Drop the cached signing keys of an issuer on all replicas, and fetch them again; sessions of its people end.",
+        issuers.refresh_keys,
+        called="refresh_keys",
+        problems={502},
+        work=WorkKind.OUTBOUND,
+    ),
     _NOUN.delete_route("Delete an issuer with its people; their sessions end.", issuers.remove_issuer),
 )
