@@ -97,7 +97,7 @@ class LivePrimitive:
     remote: str
     definition: bytes
     safety: Safety
-    safety_reasons: tuple[str, ...]
+    safety_reasons: Annotated[tuple[str, ...], StoredAs("reasons")]
     digest: str
     is_held: bool = False
 

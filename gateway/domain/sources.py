@@ -213,7 +213,7 @@ class StoredOperation:
     """One operation as stored in the catalog; `plan` is the encoded request plan, decoded by the handler."""
 
     id: OperationId
-    source: SourceId
+    source: Annotated[SourceId, StoredAs("source_id")]
     identity: str
     operation_id: str | None
     tool: str

@@ -30,6 +30,7 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import columns_of
 from gateway.store.overrides import read_override
 from gateway.store.pagination import select_page
 from gateway.store.tables import operations, overrides, primitives, sources
@@ -52,7 +53,7 @@ async def insert_all(tenant: TenantId, db: Db, added: Sequence[StoredOperation])
         NotFound: the tenant has no such source.
     """
     if added:
-        await db.execute(insert_into(operations), [_row_values(tenant, operation) for operation in added])
+        await db.execute(insert_into(operations), [{"tenant_id": tenant, **columns_of(one)} for one in added])
 
 
 async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
@@ -243,22 +244,6 @@ def _is_of(tenant: TenantId | BindParameter[str]) -> ColumnElement[bool]:
 
 
 _BY_TOOL = _select_operations(bindparam("tenant")).order_by(operations.c.tool)
-
-
-def _row_values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:
-    return {
-        "tenant_id": tenant,
-        "id": operation.id,
-        "source_id": operation.source,
-        "identity": operation.identity,
-        "operation_id": operation.operation_id,
-        "tool": operation.tool,
-        "definition": operation.definition,
-        "plan": operation.plan,
-        "safety": operation.safety.value,
-        "tags": list(operation.tags),
-        "input_schema": operation.input_schema,
-    }
 
 
 def _from_row(row: RowMapping) -> LoadedOperation:

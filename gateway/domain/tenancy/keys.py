@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
+from gateway.domain.members.markers import StoredAs
 from gateway.domain.tenancy.recorded_fields import Omitted
 
 PEPPER_PURPOSE = "pepper"
@@ -80,7 +82,7 @@ class Key:
     text has the digest of such a key.
     """
 
-    tenant: TenantId
+    tenant: Annotated[TenantId, StoredAs("tenant_id")]
     id: KeyId
     name: str
     scopes: frozenset[Scope]
@@ -91,7 +93,7 @@ class Key:
     expires_at: datetime | None
     revoked_at: datetime | None
     version: int
-    issuer: IssuerId | None = None
+    issuer: Annotated[IssuerId | None, StoredAs("issuer_id")] = None
     former: KeySecret | None = None
     """The secret before the last rotation; it may have expired."""
     last_used_at: Omitted[datetime | None] = None

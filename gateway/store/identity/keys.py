@@ -29,6 +29,7 @@ from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.identity.tables import keys
+from gateway.store.kinds.record_rows import columns_of
 from gateway.store.pagination import select_page
 
 _KNOWN_SCOPES = frozenset(Scope)  # a later release may have stored others, which permit nothing here
@@ -51,22 +52,8 @@ async def insert(key: Key, db: Db) -> None:
     Raises:
         NotFound: there is no such tenant.
     """
-    await db.execute(
-        insert_into(keys).values(
-            tenant_id=key.tenant,
-            id=key.id,
-            name=key.name,
-            scopes=_scopes(key),
-            subject=key.subject,
-            profile=key.profile,
-            created_at=key.created_at,
-            expires_at=key.expires_at,
-            revoked_at=key.revoked_at,
-            version=key.version,
-            issuer_id=key.issuer,
-            **_secrets(key),
-        )
-    )
+    own = columns_of(key, "scopes", "secret", "former", "last_used_at")
+    await db.execute(insert_into(keys).values(**own, scopes=_scopes(key), **_secrets(key)))
 
 
 async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:

@@ -8,10 +8,9 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import LiveSourceId, TenantId
 from gateway.domain.live_sources import LivePrimitive, RememberedPrimitive
-from gateway.domain.primitives import Family
-from gateway.domain.tenancy.policy import Safety
 from gateway.domain.updates.source_changes import FindingKind, TextFinding
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.tables import live_primitives, live_sources
 
 
@@ -85,19 +84,8 @@ def _identity(one: RememberedPrimitive) -> tuple[str, str]:
 
 
 def _row_values(one: RememberedPrimitive) -> Mapping[str, object]:
-    return {
-        "family": one.primitive.family.value,
-        "remote": one.primitive.remote,
-        "name": one.primitive.name,
-        "definition": one.primitive.definition,
-        "safety": one.primitive.safety.value,
-        "reasons": list(one.primitive.safety_reasons),
-        "digest": one.primitive.digest,
-        "accepted_digest": one.accepted_digest,
-        "accepted_definition": one.accepted_definition,
-        "is_present": one.is_present,
-        "findings": [_stored(finding) for finding in one.findings],
-    }
+    own = {**columns_of(one.primitive, "is_held"), **columns_of(one, "primitive", "findings")}
+    return own | {"findings": [_stored(finding) for finding in one.findings]}
 
 
 def _stored(finding: TextFinding) -> Mapping[str, str]:
@@ -106,19 +94,6 @@ def _stored(finding: TextFinding) -> Mapping[str, str]:
 
 
 def _remembered(row: RowMapping) -> RememberedPrimitive:
-    return RememberedPrimitive(
-        primitive=LivePrimitive(
-            family=Family(row["family"]),
-            name=row["name"],
-            remote=row["remote"],
-            definition=row["definition"],
-            safety=Safety(row["safety"]),
-            safety_reasons=tuple(row["reasons"]),
-            digest=row["digest"],
-            is_held=row["digest"] != row["accepted_digest"],
-        ),
-        accepted_digest=row["accepted_digest"],
-        accepted_definition=row["accepted_definition"],
-        is_present=row["is_present"],
-        findings=tuple(TextFinding(**one | {"kind": FindingKind(one["kind"])}) for one in row["findings"]),
-    )
+    primitive = read_record(LivePrimitive, row, is_held=row["digest"] != row["accepted_digest"])
+    findings = tuple(TextFinding(**one | {"kind": FindingKind(one["kind"])}) for one in row["findings"])
+    return read_record(RememberedPrimitive, row, primitive=primitive, findings=findings)

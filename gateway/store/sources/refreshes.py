@@ -10,6 +10,7 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.watches import Sighting
 from gateway.store.engine import Db
+from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.sources.tables import source_proposals, source_refreshes
 from gateway.store.tables import sources
 
@@ -21,7 +22,7 @@ async def get(tenant: TenantId, db: Db, source: SourceId) -> RefreshState:
     """The refresh state of a source; empty if it was never refreshed. An existing row is locked."""
     matches = (source_refreshes.c.tenant_id == tenant, source_refreshes.c.source_id == source)
     row = (await db.execute(select(source_refreshes).where(*matches).with_for_update())).mappings().one_or_none()
-    return RefreshState() if row is None else _state(row)
+    return RefreshState() if row is None else read_record(RefreshState, row, seen=read_sighting(row))
 
 
 async def save(tenant: TenantId, db: Db, source: SourceId, state: RefreshState) -> None:
@@ -30,21 +31,7 @@ async def save(tenant: TenantId, db: Db, source: SourceId, state: RefreshState) 
     Raises:
         NotFound: the tenant has no such source.
     """
-    columns = {
-        "url": state.url,
-        "etag": state.seen.etag,
-        "last_modified": state.seen.last_modified,
-        "digest": state.seen.digest,
-        "failures": state.seen.failures,
-        "fault": state.seen.fault,
-        "checked_at": state.seen.checked_at,
-        "changed_at": state.seen.changed_at,
-        "last_number": state.last_number,
-        "refused_digest": state.refused_digest,
-        "reported_digest": state.reported_digest,
-        "leased_until": state.leased_until,
-        "is_wanted": state.is_wanted,
-    }
+    columns = {**columns_of(state, "seen"), **columns_of(state.seen)}
     added = insert_into(source_refreshes).values(tenant_id=tenant, source_id=source, **columns)
     keys = [source_refreshes.c.tenant_id, source_refreshes.c.source_id]
     await db.execute(added.on_conflict_do_update(index_elements=keys, set_=columns))
@@ -78,16 +65,4 @@ def read_sighting(row: RowMapping, prefix: str = "") -> Sighting:
         fault=row[f"{prefix}fault"],
         checked_at=row[f"{prefix}checked_at"],
         changed_at=row[f"{prefix}changed_at"],
-    )
-
-
-def _state(row: RowMapping) -> RefreshState:
-    return RefreshState(
-        url=row["url"],
-        seen=read_sighting(row),
-        last_number=row["last_number"],
-        refused_digest=row["refused_digest"],
-        reported_digest=row["reported_digest"],
-        leased_until=row["leased_until"],
-        is_wanted=row["is_wanted"],
     )
