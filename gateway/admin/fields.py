@@ -7,7 +7,6 @@ from pydantic import Field
 
 UNIQUE_NAME = Field(description="The name; unique in the tenant for objects that a path addresses by name.")
 DESCRIPTION = Field(description="The description, for people.")
-SESSIONS = Field(description="The maximum number of open MCP sessions.")
 
 Id = Annotated[str, Field(description="The id; it never changes.")]
 Name = Annotated[str, UNIQUE_NAME]

@@ -15,8 +15,6 @@ from gateway.admin.fields import (
     UNIQUE_NAME,
 )
 from gateway.domain.members.formats import PRINTABLE
-from gateway.domain.members.limits import MAX_URL_LENGTH
-from gateway.domain.members.values import check_url
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.limits import MAX_OVERLAP_S
 from gateway.web.models import GIVEN, Absent, BodyModel
@@ -51,11 +49,6 @@ CutOut = SkipJsonSchema[bytes]
 """JSON bytes of a document or archive that `gateway.admin.large_bodies` extracted; clients cannot send this type."""
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
-Url = Annotated[
-    str,
-    Field(min_length=1, max_length=MAX_URL_LENGTH, json_schema_extra={"format": "uri"}),
-    AfterValidator(check_url),
-]
 Time = Annotated[datetime, BeforeValidator(_read_time)]
 Scopes = Annotated[
     list[Annotated[Scope, Field(strict=False)]],

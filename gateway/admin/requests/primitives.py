@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from gateway.domain.members.formats import GROUP, ISSUER_SCOPE, NAME
+from gateway.domain.members.formats import GROUP, ISSUER_SCOPE
 from gateway.domain.members.limits import MAX_URL_LENGTH
-from gateway.domain.members.values import check_lines, check_printable
+from gateway.domain.members.values import check_printable
 from gateway.domain.tenancy.policy import Safety
 from gateway.web.models import BodyModel, QueryModel
 
@@ -24,8 +24,6 @@ HandlerObject = Annotated[
 Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=MAX_URL_LENGTH), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
-CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
-Prose = Annotated[str, Field(max_length=2000), AfterValidator(check_lines)]
 
 
 GroupName = Annotated[
