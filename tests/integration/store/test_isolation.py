@@ -42,6 +42,7 @@ from gateway.domain.tenancy.sign_ins import SignIn
 from gateway.domain.updates.source_versions import RefreshState
 from gateway.domain.updates.webhooks import SigningSecrets
 from gateway.errors import GatewayError
+from gateway.kinds.index import KINDS, OPERATORS_KINDS
 from gateway.kinds.members import members_of, status_of
 from gateway.store import (
     idempotency,
@@ -634,6 +635,11 @@ def _queries() -> dict[str, Callable[..., object]]:
 def test_every_query_is_in_this_file() -> None:
     """Ours: a new query without an isolation test fails here."""
     assert set(_queries()) == set(_CALLS) | _ACROSS_TENANTS
+
+
+def test_every_kind_is_in_this_file() -> None:
+    """Ours: a kind whose queries are not tried here fails until the victim has an object of it (TEN-1)."""
+    assert {rows.kind.name for rows, _ in _KINDS} == {kind.name for kind in (*KINDS, *OPERATORS_KINDS)}
 
 
 def test_every_query_takes_the_tenant_first() -> None:

@@ -29,6 +29,7 @@ from gateway.cli.commands.tools import tool
 from gateway.cli.commands.updates.webhooks import webhook
 from gateway.cli.commands.webhook_endpoints import webhook_endpoint
 from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
+from gateway.cli.kinds.groups import GROUPS
 from gateway.cli.kinds.index import guardrail, profile, watch
 from gateway.cli.kinds.option_types import Assignment
 from gateway.cli.main import gateway
@@ -105,7 +106,7 @@ def test_every_noun_has_its_verbs() -> None:
         "resource": sorted([*_OF_PRIMITIVES, "set", "touch", "watch"]),
         "resource-template": sorted([*_OF_PRIMITIVES, "set"]),
         "prompt": sorted([*_OF_PRIMITIVES, "set"]),
-        "profile": ["create", "delete", "list", "set", "show", "update"],
+        **{name: ["create", "delete", "list", "set", "show", "update"] for name in GROUPS},
         "credential": ["create", "delete", "list", "set", "show", "test", "update"],
         "webhook": ["create", "delete", "list", "rotate", "show", "test"],
         "webhook-endpoint": [
@@ -121,9 +122,7 @@ def test_every_noun_has_its_verbs() -> None:
             "test",
             "update",
         ],
-        "watch": ["create", "delete", "list", "set", "show", "update"],
         "policy": ["check", "set", "show", "update"],
-        "guardrail": ["create", "delete", "list", "set", "show", "update"],
         "audit": ["explain", "export", "keys", "list", "retention", "sink", "tail", "verify"],
         "approval": ["approve", "deny", "list", "show", "watch"],
     }
