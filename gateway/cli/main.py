@@ -12,6 +12,7 @@ from gateway.cli.click_group import LazyGroup
 from gateway.cli.exit_codes import ExitCode, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
+from gateway.cli.kinds.groups import GROUPS
 from gateway.cli.output.printing import echo
 from gateway.telemetry.standard_streams import open_closed_descriptors
 
@@ -65,7 +66,7 @@ _COMMANDS = {
         "List, show, declare, switch and try a tenant's resource templates.",
     ),
     "prompt": ("gateway.cli.commands.prompts:prompt", "List, show, declare, switch and try a tenant's prompts."),
-    "profile": ("gateway.cli.kinds.index:profile", "List, show, declare and delete a tenant's profiles."),
+    **GROUPS,
     "credential": ("gateway.cli.commands.credentials:credential", "Store the secrets that handlers name."),
     "webhook": (
         "gateway.cli.commands.updates.webhooks:webhook",
@@ -75,10 +76,8 @@ _COMMANDS = {
         "gateway.cli.commands.webhook_endpoints:webhook_endpoint",
         "Send signed events about approvals to the tenant's own systems.",
     ),
-    "watch": ("gateway.cli.kinds.index:watch", "Poll URLs to detect changed resources."),
     "policy": ("gateway.cli.commands.policies:policy", "Show, set and check the tenant's policy and limits."),
     "approval": ("gateway.cli.commands.approvals:approval", "Decide about calls that need another person's approval."),
-    "guardrail": ("gateway.cli.kinds.index:guardrail", "Check calls and results for secrets and injections."),
     "diff": ("gateway.cli.manifests.commands:diff", "Compare manifests with the gateway."),
     "plan": ("gateway.cli.manifests.commands:plan", "Write a plan of the changes that manifests make."),
     "apply": ("gateway.cli.manifests.commands:apply", "Make a tenant's objects those of manifests or of a plan."),

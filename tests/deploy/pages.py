@@ -17,6 +17,7 @@ from tests.deploy.compose import ROOT
 from tests.deploy.errors_page import errors_page
 from tests.deploy.file_map import file_map
 from tests.deploy.guards_page import guards_page, threats
+from tests.deploy.kind_groups import kind_groups
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -35,6 +36,7 @@ def pages() -> dict[str, str]:
         "admin-api.md": _page("The admin API", admin_text(), admin_body()),
         "development/file-map.md": _page("File map", "Every module of the gateway, by package.", file_map()),
         "security/guards.md": guards_page(threats((DOCS / "security/guards.md").read_text())),
+        "../gateway/cli/kinds/groups.py": kind_groups(),
         "../gateway/web/errors.html": errors_page((DOCS / "errors.md").read_text()),
     }
 

@@ -1,43 +1,28 @@
-"""The collections of all declared kinds; a kind without special functions needs no module of its own."""
+"""The collections of all declared kinds: those of the modules of this package, and plain ones of the other kinds."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, TypeGuard
 
-from gateway.catalog.kinds.audit_sinks import SINKS
+import gateway.catalog.kinds as package
 from gateway.catalog.kinds.collection import Collection
-from gateway.catalog.kinds.credentials import CREDENTIALS
-from gateway.catalog.kinds.guardrails import GUARDRAILS
-from gateway.catalog.kinds.live_sources import LIVE_SOURCES
-from gateway.catalog.kinds.oauth_clients import CLIENTS
-from gateway.catalog.kinds.primitives import PROMPTS, RESOURCES, TEMPLATES, TOOLS
-from gateway.catalog.kinds.profiles import PROFILES
-from gateway.catalog.kinds.tenants import TENANTS
-from gateway.catalog.kinds.watches import WATCHES
-from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS
-from gateway.catalog.kinds.webhooks import WEBHOOKS
-from gateway.kinds.index import KINDS
+from gateway.kinds.index import KINDS, OPERATORS_KINDS
 from gateway.store.kinds.rows import rows_of
 
-_SPECIAL: Mapping[str, Collection[Any]] = {
-    one.kind.name: one
-    for one in (
-        TOOLS,
-        RESOURCES,
-        TEMPLATES,
-        PROMPTS,
-        PROFILES,
-        GUARDRAILS,
-        SINKS,
-        WATCHES,
-        WEBHOOKS,
-        ENDPOINTS,
-        CLIENTS,
-        LIVE_SOURCES,
-        CREDENTIALS,
-    )
-}
+
+def _is_collection(one: object) -> TypeGuard[Collection[Any]]:
+    return isinstance(one, Collection)
+
+
+_MODULES = [
+    import_module(f"{package.__name__}.{each.name}")
+    for each in iter_modules(package.__path__)
+    if each.name != __name__.rpartition(".")[2]
+]
+_SPECIAL = {one.kind.name: one for module in _MODULES for one in vars(module).values() if _is_collection(one)}
 
 COLLECTIONS: Sequence[Collection[Any]] = tuple(
     _SPECIAL.get(kind.name) or Collection(kind=kind, rows=rows_of(kind)) for kind in KINDS
 )
-OPERATORS_COLLECTIONS: Sequence[Collection[Any]] = (TENANTS,)
+OPERATORS_COLLECTIONS: Sequence[Collection[Any]] = tuple(_SPECIAL[kind.name] for kind in OPERATORS_KINDS)

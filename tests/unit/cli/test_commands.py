@@ -108,7 +108,7 @@ def test_every_noun_has_its_verbs() -> None:
         "prompt": sorted([*_OF_PRIMITIVES, "set"]),
         **{name: ["create", "delete", "list", "set", "show", "update"] for name in GROUPS},
         "credential": ["create", "delete", "list", "set", "show", "test", "update"],
-        "webhook": ["create", "delete", "list", "rotate", "show", "test"],
+        "webhook": ["create", "delete", "list", "rotate", "set", "show", "test"],
         "webhook-endpoint": [
             "create",
             "delete",

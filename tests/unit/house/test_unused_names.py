@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 _PRODUCT = ("gateway", "examples", "benchmarks", "migrations")
+_FOUND_BY_TYPE = ("gateway/kinds/", "gateway/catalog/kinds/")
+"""Packages whose index takes every kind and every collection of their modules."""
 _USED_ELSEWHERE = {"LIMITS": "tests/deploy/clients_page.py, which writes docs/clients.md from it"}
 
 
@@ -18,7 +20,7 @@ def test_every_name_of_a_module_is_used() -> None:
     unused = [
         f"{path}: {name}"
         for path, module in ours.items()
-        for name in sorted({*_defined(module)} - used - _loaded(module))
+        for name in sorted({*_defined(module, finds_types=path.startswith(_FOUND_BY_TYPE))} - used - _loaded(module))
     ]
 
     assert unused == []
@@ -31,13 +33,17 @@ def test_a_name_that_nothing_uses_is_found() -> None:
     assert set(_defined(module)) - _loaded(module) == {"a", "B", "d"}
 
 
-def _defined(module: ast.Module) -> Iterator[str]:
+def _defined(module: ast.Module, *, finds_types: bool = False) -> Iterator[str]:
     """The names of a module but those of decorated definitions, which their decorator uses, and of the language."""
     for node in module.body:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 if not name.startswith("__") and (not node.decorator_list or isinstance(node, ast.ClassDef)):
                     yield name
+            case ast.Assign(value=ast.Call(func=ast.Name(id=made))) if finds_types and made.endswith(
+                ("Kind", "Collection")
+            ):
+                pass
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 if not name.startswith("__"):
                     yield name
