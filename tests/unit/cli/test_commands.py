@@ -9,7 +9,6 @@ import click
 import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
-from gateway.cli.kinds.groups import GROUPS
 
 from gateway.cli.click_group import LazyGroup
 from gateway.cli.commands.approvals import approval
@@ -30,6 +29,7 @@ from gateway.cli.commands.tools import tool
 from gateway.cli.commands.updates.webhooks import webhook
 from gateway.cli.commands.webhook_endpoints import webhook_endpoint
 from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
+from gateway.cli.kinds.groups import GROUPS
 from gateway.cli.kinds.index import guardrail, profile, watch
 from gateway.cli.kinds.option_types import Assignment
 from gateway.cli.main import gateway
