@@ -13,6 +13,7 @@ IS_NEW := import sys; sys.exit(sys.version_info < (3, 11))
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNS := $(VENV)/.runs
 WORKERS ?= 5
 # Compiled modules are kept: without them every process of the tests compiles 500 modules, a fifth of its start.
 export PYTHONDONTWRITEBYTECODE :=
@@ -20,19 +21,25 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONUTF8 := 1
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+# An environment of a Python that is too old is replaced. One with the tools of developers runs the gateway too.
+define environment
+	@if test -x $(BIN)/python && ! $(BIN)/python -c '$(IS_NEW)' 2>/dev/null; then rm -rf $(VENV); fi
+	@test -x $(BIN)/python || $(PYTHON) -c '$(IS_NEW)' 2>/dev/null || { \
+		echo "needs Python 3.11 or newer: $(PYTHON) is older; name another one with make PYTHON=…" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python deploy/install.py $(1)
+	@touch $@
+endef
 
 $(STAMP): requirements-dev.txt pyproject.toml
-	@if test -x $(BIN)/python && ! $(BIN)/python -c '$(IS_NEW)' 2>/dev/null; then rm -rf $(VENV); fi
-	@test -x $(BIN)/python || $(PYTHON) -c '$(IS_NEW)' || { echo "$(PYTHON) is not Python 3.11 or newer; make PYTHON=…" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing the gateway and the tools of its developers into $(VENV): about 950 MB, a minute …"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r requirements-dev.txt
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q gateway
-	@touch $@
+	$(call environment,requirements-dev.txt)
 
-run: $(STAMP) ## Start the gateway with the example, its sample upstream and embedded servers
+$(RUNS): requirements-run.txt deploy/requirements-build.txt pyproject.toml
+	$(call environment,requirements-run.txt deploy/requirements-build.txt)
+
+run: $(or $(wildcard $(STAMP)),$(RUNS)) ## Start the gateway with the example, its sample upstream and embedded servers
 	@exec $(BIN)/python -m examples.run
 
 test: $(STAMP) ## Run the tests, but for those that take minutes by their nature
@@ -80,6 +87,7 @@ format: $(STAMP) ## Format and fix what can be fixed
 
 lock: ## Compile the hashed lock files anew (needs uv)
 	uv pip compile pyproject.toml --extra embedded --extra traces --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements-dev.txt
+	uv pip compile pyproject.toml --extra embedded --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o requirements-run.txt
 	uv pip compile pyproject.toml --extra traces --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o requirements.txt
 	uv pip compile deploy/requirements-build.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o deploy/requirements-build.txt
 

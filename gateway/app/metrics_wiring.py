@@ -1,7 +1,6 @@
 """Wiring of metrics: connects gauges and counters to the components from which each scrape reads them."""
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.live_sources import LiveParts
@@ -10,12 +9,13 @@ from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime
 from gateway.jobs.audit_delivery import AuditDelivery
 from gateway.protocol.tasks.runs import TaskRunner
+from gateway.telemetry.distribution import VERSION
 from gateway.telemetry.metrics import Metrics
 
 
 def make_metrics(lost_lines: Callable[[], int] = int) -> Metrics:
     """Build the metrics of this replica."""
-    metrics = Metrics(version=_version())
+    metrics = Metrics(version=VERSION)
     metrics.log_lines_lost.follow(lost_lines)
     return metrics
 
@@ -72,10 +72,3 @@ def connect_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[]
     metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in pools_by_labels.items()})
     metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in pools_by_labels.items()})
     metrics.delayed_requests.follow(paced)
-
-
-def _version() -> str:
-    try:
-        return version("gateway")
-    except PackageNotFoundError:
-        return "source"

@@ -8,8 +8,8 @@ from typing import Final, cast
 
 import structlog
 
-from gateway.protocol.server_name import VERSION
 from gateway.settings import Settings
+from gateway.telemetry.distribution import VERSION, install_line
 from gateway.telemetry.traces import SpanProvider, Traces
 
 log = structlog.get_logger(__name__)
@@ -27,7 +27,7 @@ def build_traces(
     try:
         module = importlib.import_module(exporter)
     except ImportError:
-        log.warning("traces_not_exported", mend="install gateway[traces], or unset OTEL_EXPORTER_OTLP_ENDPOINT")
+        log.warning("traces_not_exported", mend=f"{install_line('traces')}, or unset OTEL_EXPORTER_OTLP_ENDPOINT")
         return None
     export_class = cast("Callable[[str], SpanProvider]", module.Export)
     return Traces(partial(export_class, VERSION), is_joining=settings.trace_join, is_forwarding=settings.trace_forward)

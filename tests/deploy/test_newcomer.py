@@ -22,6 +22,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
+from examples.library.upstream import Library, build_upstream
+from examples.serving import serving
 from tests.deploy.compose import ROOT
 from tests.deploy.pages import first_command
 
@@ -175,6 +177,32 @@ async def test_the_first_page_leads_from_nothing_to_the_first_tool_call(newcomer
     assert called.structured_content["books"] == 4
     assert (newcomer.clone / ".gateway").is_dir()
     assert not (newcomer.home / ".gateway").exists()
+
+
+async def test_one_line_serves_a_document_from_an_empty_folder(tmp_path: Path) -> None:
+    """Ours: no clone and no environment; `uvx` installs the wheel with the extra, and a tool answers (CLI-1, SRV-6)."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    await anyio.run_process(build, cwd=ROOT)
+    wheel = next(tmp_path.glob("*.whl"))
+    folder, home = tmp_path / "empty", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    document = folder / "openapi.yaml"
+    document.write_bytes((ROOT / "examples/library/openapi.yaml").read_bytes())
+    reader = Newcomer(clone=folder, home=home, user=None, python=sys.executable)
+    uvx = Path(sys.executable).with_name("uvx")
+    with serving(build_upstream(Library()), port=0) as port, anyio.fail_after(PATIENCE_S):
+        command = f"{uvx} --from '{wheel}[embedded]' gateway try {document.name} --base-url http://127.0.0.1:{port}"
+        with reader.typed(command) as child, reader.step("$ uvx …, and a tool is called"):
+            printed = await to_thread.run_sync(_read_until_ready, child, abandon_on_cancel=True)
+            called = await _call_first(_said(printed, "MCP URL"), _said(printed, "header"))
+    _print(reader)
+
+    assert "10 operations: 10 ok" in printed
+    assert not called.is_error, called
+    assert called.structured_content is not None
+    assert called.structured_content["books"] == 4
+    assert sorted(path.name for path in folder.iterdir()) == [document.name]
 
 
 async def _call_first(url: str, header: str) -> CallToolResult:

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 from gateway.domain.findings import Finding, failure, fine, list_names, warning
 from gateway.errors import GatewayError, Unavailable
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts, RoleFacts
 from gateway.store.tables import SCHEMA
+from gateway.telemetry.distribution import VERSION
 
 MIN_POSTGRES = 16
 MIN_REDIS = (6, 2)
@@ -48,7 +49,7 @@ def check_parts(status: str, failing: Mapping[str, str]) -> Finding:
 def check_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
     """Finding with the versions in use; a warning if PostgreSQL is too old."""
     python = ".".join(str(part) for part in sys.version_info[:3])
-    parts = [f"gateway {_version('gateway')}", f"Python {python}", f"mcp {_version('mcp')}"]
+    parts = [f"gateway {VERSION}", f"Python {python}", f"mcp {version('mcp')}"]
     parts += [f"PostgreSQL {database.version}"] if database is not None else []
     parts += [f"Redis {redis.version}"] if redis is not None else []
     if database is not None and database.major < MIN_POSTGRES:
@@ -173,10 +174,3 @@ def _memory(facts: RedisFacts) -> Finding:
     if facts.max_bytes:
         return failure(check, detail, remedy)
     return warning(check, f"{detail}; no memory limit is set yet", remedy)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "from a source folder"

@@ -10,7 +10,8 @@ from pydantic_core import to_json
 
 from gateway.protocol.http.request import McpRequest
 from gateway.protocol.http.responses import Body
-from gateway.protocol.server_name import NAME, VERSION
+from gateway.protocol.server_name import NAME
+from gateway.telemetry.distribution import VERSION
 
 STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
 """Handshake revisions whose results have structured content; the SDK shapes the results of older revisions."""

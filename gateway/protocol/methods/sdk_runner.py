@@ -37,8 +37,9 @@ from gateway.protocol.http.results import (
 from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.lists import LISTS
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
-from gateway.protocol.server_name import NAME, VERSION
+from gateway.protocol.server_name import NAME
 from gateway.registry.registry import Registry
+from gateway.telemetry.distribution import VERSION
 
 log = structlog.get_logger(__name__)
 

@@ -30,10 +30,11 @@ from gateway.protocol.methods.prompts import Prompts
 from gateway.protocol.methods.resources import Resources
 from gateway.protocol.methods.tools import Tools
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
-from gateway.protocol.server_name import NAME, VERSION
+from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
 from gateway.protocol.tasks.methods import TaskMethods
 from gateway.protocol.tasks.runs import TaskRunner
+from gateway.telemetry.distribution import VERSION
 
 
 def build_server(

@@ -47,11 +47,12 @@ from gateway.protocol.http.responses import id_of, invalid_request
 from gateway.protocol.http.results import JsonRpcReply, error_result
 from gateway.protocol.http.sse_streams import EventStream
 from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext, SdkContext
-from gateway.protocol.server_name import NAME, VERSION
+from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.limits import MAX_URIS, MAX_WATCHED_TASKS
 from gateway.protocol.stateless.subscriptions import Change, ChangedTask, Subscription, SubscriptionHub
 from gateway.protocol.tasks.task_objects import declares_tasks, detailed_task
 from gateway.protocol.tasks.visible_tasks import find_task, owner_of
+from gateway.telemetry.distribution import VERSION
 
 METHOD: Final = "subscriptions/listen"
 _TASK_NOTIFICATION: Final = "notifications/tasks"

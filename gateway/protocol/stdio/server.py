@@ -41,7 +41,7 @@ from gateway.protocol.methods.error_translation import ErrorTranslation
 from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, respond_with_list
 from gateway.protocol.methods.tools import Tools
 from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
-from gateway.protocol.server_name import NAME, VERSION
+from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.request_state import request_state_middleware
 from gateway.protocol.stdio.limits import DRAIN_S, STATE_KEY_BYTES
 from gateway.protocol.stdio.messages import Refused, cancelled_by, id_of, not_a_message, parse_line
@@ -49,6 +49,7 @@ from gateway.protocol.stdio.open_requests import OpenRequests
 from gateway.protocol.stdio.peer import StdioPeer
 from gateway.protocol.stdio.streams import ClientGone, Oversized, StdioStreams
 from gateway.registry.registry import Registry
+from gateway.telemetry.distribution import VERSION
 
 log = structlog.get_logger(__name__)
 
