@@ -1,6 +1,6 @@
 # What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check images bench soak fuzz mutate-guards lock format clean
+.PHONY: help run test test-long check dist images bench soak fuzz mutate-guards lock format clean
 
 # The first Python of the path that is built with optimization: by a distribution, or by that option, which pyenv does not
 # use. It runs the tests in a quarter less CPU. Without one, the first Python.
@@ -61,8 +61,12 @@ check: $(STAMP) ## Lint, type-check, hold layers, ceilings and prose; ask for kn
 	@$(BIN)/python -m tests.ceilings
 	@$(BIN)/python -m tests.limits
 	@$(BIN)/python -m tests.refused_calls
+	@$(BIN)/python -m tests.workflows
 	@$(BIN)/python -m tests.prose
 	@$(BIN)/python -m tests.advisories
+
+dist: $(STAMP) ## Build what a release needs without a registry: wheel, source, bill of materials, offline bundle
+	@$(BIN)/python deploy/dist.py
 
 images: $(STAMP) ## Before a release: refuse images without a digest (deploy/images.env; ARGS=--ask asks the registry)
 	@$(BIN)/python -m tests.images $(ARGS)
