@@ -85,6 +85,7 @@ _COMMANDS = {
     "schema": ("gateway.cli.manifests.export:schema", "Print the JSON Schema of manifests, for editors."),
     "audit": ("gateway.cli.commands.audit:audit", "Read a tenant's audit trail."),
     "call": ("gateway.cli.commands.call:call_tool", "Call a tool through MCP."),
+    "connect": ("gateway.cli.connect.command:connect", "Write the tenant's URL and key into a client's configuration."),
     "explain": ("gateway.cli.commands.call:explain_tool", "Explain the course of a call without making it."),
     "stdio": ("gateway.cli.stdio.command:stdio", "Speak MCP on standard input and output."),
     "provide": ("gateway.cli.stdio.command:provide", "Connect a program that offers tools, over its standard streams."),

@@ -130,6 +130,7 @@ def test_every_noun_has_its_verbs() -> None:
         "diff",
         "plan",
         "apply",
+        "connect",
         "export",
         "schema",
         "serve",

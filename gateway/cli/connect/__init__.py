@@ -1,0 +1,1 @@
+"""`gateway connect`: the configuration of MCP clients on this machine."""
