@@ -160,7 +160,7 @@ def _said(printed: str, name: str) -> str:
 
 async def test_the_first_page_leads_from_nothing_to_the_first_tool_call(newcomer: Newcomer) -> None:
     """Ours: one command, then one line pasted; steps and time are printed (CLI-1, SRV-6)."""
-    command = first_command("README.md")
+    command = first_command("docs/quickstart.md")
     with anyio.fail_after(PATIENCE_S), newcomer.typed(command) as child:
         with newcomer.step(f"$ {command}"):
             printed = await to_thread.run_sync(_read_until_ready, child, abandon_on_cancel=True)
@@ -179,30 +179,33 @@ async def test_the_first_page_leads_from_nothing_to_the_first_tool_call(newcomer
     assert not (newcomer.home / ".gateway").exists()
 
 
-async def test_one_line_serves_a_document_from_an_empty_folder(tmp_path: Path) -> None:
+async def test_the_line_of_the_readme_serves_a_document_from_an_empty_folder(tmp_path: Path) -> None:
     """Ours: no clone and no environment; `uvx` installs the wheel with the extra, and a tool answers (CLI-1, SRV-6)."""
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    await anyio.run_process(build, cwd=ROOT)
-    wheel = next(tmp_path.glob("*.whl"))
-    folder, home = tmp_path / "empty", tmp_path / "home"
-    folder.mkdir()
+    folder, home = tmp_path / "folder", tmp_path / "home"
     home.mkdir()
-    document = folder / "openapi.yaml"
-    document.write_bytes((ROOT / "examples/library/openapi.yaml").read_bytes())
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    await anyio.run_process(build, cwd=ROOT)
+    (folder / "openapi.yaml").write_bytes((ROOT / "examples/library/openapi.yaml").read_bytes())
+    before = sorted(path.name for path in folder.iterdir())
     reader = Newcomer(clone=folder, home=home, user=None, python=sys.executable)
-    uvx = Path(sys.executable).with_name("uvx")
-    with serving(build_upstream(Library()), port=0) as port, anyio.fail_after(PATIENCE_S):
-        command = f"{uvx} --from '{wheel}[embedded]' gateway try {document.name} --base-url http://127.0.0.1:{port}"
-        with reader.typed(command) as child, reader.step("$ uvx …, and a tool is called"):
-            printed = await to_thread.run_sync(_read_until_ready, child, abandon_on_cancel=True)
-            called = await _call_first(_said(printed, "MCP URL"), _said(printed, "header"))
+    line = f"PATH={Path(sys.executable).parent}:$PATH {first_command('README.md')}"
+    with (
+        serving(build_upstream(Library()), port=0) as port,
+        anyio.fail_after(PATIENCE_S),
+        reader.typed(f"{line} --base-url http://127.0.0.1:{port}") as child,
+        reader.step(f"$ {line}"),
+    ):
+        printed = await to_thread.run_sync(_read_until_ready, child, abandon_on_cancel=True)
+        called = await _call_first(_said(printed, "MCP URL"), _said(printed, "header"))
     _print(reader)
 
-    assert "10 operations: 10 ok" in printed
+    shown = [each for each in (ROOT / "README.md").read_text().splitlines() if each.startswith("10 ")]
+    assert shown
+    assert all(each in printed for each in shown)
     assert not called.is_error, called
     assert called.structured_content is not None
     assert called.structured_content["books"] == 4
-    assert sorted(path.name for path in folder.iterdir()) == [document.name]
+    assert sorted(path.name for path in folder.iterdir()) == before
 
 
 async def _call_first(url: str, header: str) -> CallToolResult:

@@ -41,7 +41,7 @@ async def test_a_client_finds_the_tools_after_one_command(
 
 
 async def test_a_change_is_undone_and_leaves_the_rest(terminal: Terminal, key: str, tmp_path: Path) -> None:
-    """Ours: the former server of the name returns, what was added since stays, and a refusal changes nothing."""
+    """Ours: the former server of the name returns, what was added since stays, a refusal changes nothing (CLI-1)."""
     home = {"HOME": str(tmp_path), "GATEWAY_KEY": key}
     file = tmp_path / ".cursor" / "mcp.json"
     file.parent.mkdir()
