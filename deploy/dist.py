@@ -1,7 +1,7 @@
 """`python deploy/dist.py`: everything of a release that needs no registry and no signing key, in the folder `dist`.
 
-The wheel and the source; the bill of materials and the assessments of known vulnerabilities (CycloneDX); a bundle that
-installs without a network on a machine with the same platform and Python; the notes of the version; and the checksums.
+The wheel, the source and the chart; the bill of materials and the assessments of known vulnerabilities (CycloneDX); a
+bundle that installs without a network on the same platform and Python; the notes of the version; and the checksums.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
@@ -38,7 +39,8 @@ def main(folder: Path) -> None:
     given = ("--pyproject", "pyproject.toml", "--output-reproducible", "--of", "JSON")
     _run("cyclonedx_py", "requirements", _LOCK, *given, "-o", str(bill))
     shutil.copy(_ROOT / "deploy" / "vex.cdx.json", folder / f"vex-{version}.cdx.json")
-    _write_bundle(folder, wheel, version)
+    chart = package_chart(folder)
+    _write_bundle(folder, (wheel, chart), version)
     (folder / "notes.md").write_text(notes((_ROOT / "CHANGELOG.md").read_text(), version))
     files = sorted(path for path in folder.iterdir() if path.is_file())
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
@@ -52,14 +54,27 @@ def notes(changelog: str, version: str) -> str:
     return str(sections.get(version, sections["Unreleased"])).strip() + "\n"
 
 
-def _write_bundle(folder: Path, wheel: Path, version: str) -> None:
+def package_chart(folder: Path) -> Path:
+    """Write the archive of the chart; its links to alerts and dashboards become files."""
+    chart = _ROOT / "deploy" / "helm" / "mcp-gateway"
+    found = re.search(r"^version: (\S+)$", (chart / "Chart.yaml").read_text(), re.MULTILINE)
+    if found is None:
+        raise SystemExit(f"{chart}: no version")
+    archive = folder / f"{chart.name}-{found[1]}.tgz"
+    with tarfile.open(archive, "w:gz", dereference=True) as packed:
+        packed.add(chart, arcname=chart.name)
+    return archive
+
+
+def _write_bundle(folder: Path, files: Sequence[Path], version: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / f"gateway-{version}"
         wheels = root / "wheels"
         wheels.mkdir(parents=True)
         locked = ("--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", _LOCK)
         _run("pip", "download", "--quiet", "--disable-pip-version-check", *locked, "-d", str(wheels))
-        shutil.copy(wheel, wheels)
+        for file in files:
+            shutil.copy(file, wheels if file.suffix == ".whl" else root)
         shutil.copy(_ROOT / _LOCK, root)
         shutil.copy(_ROOT / "LICENSE", root)
         install = root / "install.sh"
