@@ -1,12 +1,12 @@
 """The Python API: a gateway inside another program, with functions of that program as tools, resources and prompts."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 import anyio
 
 from gateway.app.asgi_app import GatewayApp
+from gateway.app.python.decorators import Decorators
 from gateway.app.python.plugins import load_extras, serve_registry
 from gateway.app.python.primitives import (
     Extra,
@@ -104,12 +104,8 @@ json = results.json
 """See `gateway.handlers.python.results`. Not in `__all__`, so a star import does not replace the module `json`.
 """
 
-_Tool = TypeVar("_Tool", bound=ToolFunction)
-_Resource = TypeVar("_Resource", bound=ResourceFunction)
-_Prompt = TypeVar("_Prompt", bound=PromptFunction)
 
-
-class Gateway:
+class Gateway(Decorators):
     """A gateway and the primitives that are registered with it.
 
     Primitives can be registered while the gateway serves; open connections receive the change.
@@ -230,74 +226,6 @@ class Gateway:
                 name=name, definition=definition, handler=handler, complete=complete, safety=safety, tenants=tenants
             )
         )
-
-    def tool(
-        self,
-        name: str,
-        definition: ToolDefinition | ToolShape,
-        *,
-        safety: Level | None = None,
-        tenants: Tenants = None,
-    ) -> Callable[[_Tool], _Tool]:
-        """Register the decorated function as a tool; see `register_tool`."""
-
-        def decorate(handler: _Tool) -> _Tool:
-            self.register_tool(name, definition, handler, safety=safety, tenants=tenants)
-            return handler
-
-        return decorate
-
-    def resource(
-        self,
-        uri: str,
-        definition: ResourceDefinition | ResourceShape,
-        *,
-        safety: Level | None = None,
-        tenants: Tenants = None,
-    ) -> Callable[[_Resource], _Resource]:
-        """Register the decorated function as a resource; see `register_resource`."""
-
-        def decorate(handler: _Resource) -> _Resource:
-            self.register_resource(uri, definition, handler, safety=safety, tenants=tenants)
-            return handler
-
-        return decorate
-
-    def resource_template(
-        self,
-        uri_template: str,
-        definition: ResourceTemplateDefinition | TemplateShape,
-        *,
-        complete: CompletionFunction | None = None,
-        safety: Level | None = None,
-        tenants: Tenants = None,
-    ) -> Callable[[_Resource], _Resource]:
-        """Register the decorated function as a resource template; see `register_resource_template`."""
-
-        def decorate(handler: _Resource) -> _Resource:
-            self.register_resource_template(
-                uri_template, definition, handler, complete=complete, safety=safety, tenants=tenants
-            )
-            return handler
-
-        return decorate
-
-    def prompt(
-        self,
-        name: str,
-        definition: PromptDefinition | PromptShape,
-        *,
-        complete: CompletionFunction | None = None,
-        safety: Level | None = None,
-        tenants: Tenants = None,
-    ) -> Callable[[_Prompt], _Prompt]:
-        """Register the decorated function as a prompt; see `register_prompt`."""
-
-        def decorate(handler: _Prompt) -> _Prompt:
-            self.register_prompt(name, definition, handler, complete=complete, safety=safety, tenants=tenants)
-            return handler
-
-        return decorate
 
     def unregister(self, name: str, *, family: Family | None = None, tenants: Tenants = None) -> None:
         """Remove the tool or prompt of this name, the resource at this URI, or the resource template with this text.

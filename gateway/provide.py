@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
+from gateway.app.python.functions import (
+    ArgumentsInvalid,
+    prompt_result,
+    read_function,
+    resource_result,
+    tool_result,
+)
 from gateway.app.python.provider.context import (
     CallMessages,
     ProviderContext,
     ProviderLogLevel,
     QuestionRefused,
     UserReply,
-)
-from gateway.app.python.provider.functions import (
-    ProvidedArgumentsInvalid,
-    prompt_result,
-    read_function,
-    resource_result,
-    tool_result,
 )
 from gateway.app.python.provider.link import ProviderLink, ProviderRefused, socket_url
 from gateway.app.python.typed_definitions import ToolHints, ToolShape
@@ -98,22 +98,16 @@ class Provider:
         """
 
         def decorate(function: _F) -> _F:
-            read = read_function(function)
+            read = read_function(function, ProviderContext)
 
             async def run(params: Mapping[str, Any], context: ProviderContext) -> Mapping[str, object]:
                 try:
                     return tool_result(await read.run(params.get("arguments") or {}, context))
-                except ProvidedArgumentsInvalid as invalid:
+                except ArgumentsInvalid as invalid:
                     return tool_result(error("ARGUMENTS_INVALID", str(invalid)))
 
-            definition: dict[str, object] = {
-                "name": name or read.name,
-                "description": description or read.description,
-                "inputSchema": read.input_schema(),
-                "title": title,
-                "annotations": annotations,
-            }
-            self._add(self._tools, name or read.name, definition, run)
+            definition = read.tool_definition(name, title=title, description=description, annotations=annotations)
+            self._add(self._tools, definition["name"], definition, run)
             return function
 
         return decorate
@@ -141,19 +135,14 @@ class Provider:
         is_template = "{" in uri
 
         def decorate(function: _F) -> _F:
-            read = read_function(function)
+            read = read_function(function, ProviderContext)
 
             async def run(params: Mapping[str, Any], context: ProviderContext) -> Mapping[str, object]:
                 asked = str(params["uri"])
                 returned = await read.run({"uri": asked} if is_template else {}, context)
                 return resource_result(returned, uri=asked, mime_type=mime_type)
 
-            definition: dict[str, object] = {
-                "uriTemplate" if is_template else "uri": uri,
-                "name": name or read.name,
-                "description": description or read.description,
-                "mimeType": mime_type,
-            }
+            definition = read.resource_definition(uri, name, description=description, mime_type=mime_type)
             self._add(self._templates if is_template else self._resources, uri, definition, run)
             return function
 
@@ -166,20 +155,13 @@ class Provider:
         """
 
         def decorate(function: _F) -> _F:
-            read = read_function(function)
-            schema = read.input_schema()
-            required = schema.get("required", ())
-            listed = [{"name": each, "required": each in required} for each in schema.get("properties", {})]
+            read = read_function(function, ProviderContext)
 
             async def run(params: Mapping[str, Any], context: ProviderContext) -> Mapping[str, object]:
                 return prompt_result(await read.run(params.get("arguments") or {}, context))
 
-            definition = {
-                "name": name or read.name,
-                "description": description or read.description,
-                "arguments": listed,
-            }
-            self._add(self._prompts, name or read.name, definition, run)
+            definition = read.prompt_definition(name, description=description)
+            self._add(self._prompts, definition["name"], definition, run)
             return function
 
         return decorate
@@ -266,8 +248,7 @@ class Provider:
         }
 
     def _add(self, offered: dict[str, _Offered], name: str, definition: Mapping[str, object], run: _Run) -> None:
-        known = {member: value for member, value in definition.items() if value is not None}
-        offered[name] = _Offered(definition=known, run=run)
+        offered[name] = _Offered(definition=definition, run=run)
         self._renew()
 
     def _renew(self) -> None:

@@ -4,13 +4,15 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
 import pytest
 from mcp_types import ElicitResult
+from pydantic import BaseModel
 
 from gateway.app.readiness import Readiness
 from gateway.embed import (
@@ -125,6 +127,73 @@ async def test_what_a_program_registers_is_listed_and_runs(settle: Settle, era: 
 
 def _mode(era: Mode) -> Any:
     return era
+
+
+class Color(BaseModel):
+    """A color of pydantic."""
+
+    name: str
+    shades: list["Color"] = []
+
+
+@dataclass
+class Point:
+    """A point of two numbers."""
+
+    x: int
+    y: int = 0
+
+
+async def test_a_typed_function_is_its_own_definition(settle: Settle) -> None:
+    """Ours: names, docstrings, hints, defaults, dataclasses and models are the definition, and arguments have their
+    types (PRG-1).
+    """
+    gateway = Gateway(settle())
+
+    @gateway.tool
+    def add(a: int, b: Literal[1, 2] = 2) -> int:
+        """Add two numbers."""
+        return a + b
+
+    @gateway.tool(safety="safe", annotations={"readOnlyHint": True})
+    async def mix(color: Color, at: Point, context: Context) -> Color:
+        """Mix."""
+        return Color(name=f"{color.name}/{at.x + at.y}/{context.tenant}", shades=color.shades)
+
+    @gateway.resource("notes://{day}", mime_type="application/json")
+    def note(day: int) -> dict[str, int]:
+        """The note of a day."""
+        return {"day": day + 1}
+
+    @gateway.resource("docs://typed")
+    async def manual() -> str:
+        """The manual."""
+        return "read me"
+
+    @gateway.prompt
+    def review(text: str, tone: str = "kind") -> str:
+        """Review a text."""
+        return f"{tone}: {text}"
+
+    with pytest.raises(TypeError, match="parameters need names"):
+        gateway.tool(lambda *parts: parts)
+    async with _serving(gateway) as (running, key), running.client("acme", key, "auto") as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["add"].description == "Add two numbers."
+        assert tools["add"].input_schema["required"] == ["a"]
+        assert tools["add"].input_schema["properties"]["b"] == {"enum": [1, 2], "default": 2}
+        assert set(tools["mix"].input_schema["$defs"]) == {"Color", "Point"}
+        assert getattr((await client.call_tool("add", {"a": 40})).content[0], "text", None) == "42"
+        mixed = await client.call_tool("mix", {"color": {"name": "red", "shades": [{"name": "x"}]}, "at": {"x": 1}})
+        assert mixed.structured_content == {"name": "red/1/acme", "shades": [{"name": "x", "shades": []}]}
+        assert (await client.call_tool("add", {"a": "many"})).is_error
+        (read,) = (await client.read_resource("notes://6")).contents
+        assert json.loads(getattr(read, "text", "")) == {"day": 7}
+        (text_read,) = (await client.read_resource("docs://typed")).contents
+        assert getattr(text_read, "text", "") == "read me"
+        (message,) = (await client.get_prompt("review", {"text": "a"})).messages
+        assert getattr(message.content, "text", None) == "kind: a"
+    assert add(1) == 3
 
 
 async def test_a_registry_and_extras_are_served_beside_what_is_registered(settle: Settle) -> None:
