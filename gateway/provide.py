@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from gateway.app.python.functions import (
-    ArgumentsInvalid,
+    SignatureMismatch,
     prompt_result,
     read_function,
     resource_result,
@@ -103,7 +103,7 @@ class Provider:
             async def run(params: Mapping[str, Any], context: ProviderContext) -> Mapping[str, object]:
                 try:
                     return tool_result(await read.run(params.get("arguments") or {}, context))
-                except ArgumentsInvalid as invalid:
+                except SignatureMismatch as invalid:
                     return tool_result(error("ARGUMENTS_INVALID", str(invalid)))
 
             definition = read.tool_definition(name, title=title, description=description, annotations=annotations)

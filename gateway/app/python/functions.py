@@ -34,7 +34,7 @@ class _Model(Protocol):
     def model_dump(self, *, mode: str) -> dict[str, Any]: ...
 
 
-class ArgumentsInvalid(Exception):
+class SignatureMismatch(Exception):
     """The arguments of a call do not fit the function's signature."""
 
 
@@ -107,12 +107,12 @@ class TypedFunction:
         """Call the function; an async one returns a coroutine. `is_text`: the arguments are texts of other types.
 
         Raises:
-            ArgumentsInvalid: the arguments do not fit the signature.
+            SignatureMismatch: the arguments do not fit the signature.
         """
         try:
             typed = msgspec.convert(dict(arguments), self.arguments, strict=not is_text, dec_hook=_read_model)
         except msgspec.ValidationError as error:
-            raise ArgumentsInvalid(str(error)) from None
+            raise SignatureMismatch(str(error)) from None
         given = {name: getattr(typed, name) for name in self.arguments.__struct_fields__}
         if self.context is not None:
             given[self.context] = context
@@ -122,7 +122,7 @@ class TypedFunction:
         """Call the function and return its result; a plain one runs in a thread.
 
         Raises:
-            ArgumentsInvalid: as in `call`.
+            SignatureMismatch: as in `call`.
         """
         if self.is_async:
             return await cast("Awaitable[object]", self.call(arguments, context))

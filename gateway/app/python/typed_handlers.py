@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from gateway.app.python.functions import ArgumentsInvalid, TypedFunction, content_of, result_of
+from gateway.app.python.functions import SignatureMismatch, TypedFunction, content_of, result_of
 from gateway.errors import BadInput
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.results import error
@@ -45,7 +45,7 @@ def _handler(
     def call(context: Context) -> object:
         try:
             return read.call(context.arguments, context, is_text=is_text)
-        except ArgumentsInvalid as invalid:
+        except SignatureMismatch as invalid:
             raise BadInput(str(invalid)) from None
 
     async def run(context: Context) -> object:
