@@ -174,7 +174,7 @@ async def test_credentials_of_a_source_are_written_when_they_change(acme: Runnin
     answers.append(await send(acme, [_source(document=digest)], set="platform"))
     assert [one.json()["objects"][0]["action"] for one in answers] == ["create", "none", "update", "none"]
     [change] = answers[2].json()["objects"][0]["changes"]
-    assert change == {"pointer": "/credentials", "before": None, "after": None, "is_secret": True}
+    assert change == {"pointer": "/credentials", "before": None, "after": None, "is_secret": True, "is_cut": False}
     assert (await _status(acme))["credentials"] == ["token"]
     moved = await _upload(acme, secured("https://evil.example"))
     refused = await send(acme, [_source(document=moved)], set="platform")
