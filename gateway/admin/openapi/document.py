@@ -15,6 +15,7 @@ from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.responses.models import Problem
 from gateway.admin.responses.sources import ImportTried, ProposalMade, SourceChanged
 from gateway.kinds.index import KINDS, OPERATORS_KINDS
+from gateway.kinds.singletons import SINGLETONS
 from gateway.web.models import NoBody
 
 Json = dict[str, object]
@@ -72,20 +73,17 @@ _IDEMPOTENCY_KEY: Json = {
 }
 _TAGS: Mapping[str, str] = {
     **{kind.plural: f"Each is {kind.about}." for kind in (*KINDS, *OPERATORS_KINDS)},
-    "access": "Rules about the primitives that keys and people may list and use.",
+    **{one.path: f"{one.about[:1].upper()}{one.about[1:]}." for one in SINGLETONS},
     "apply": "Configuration as code: many objects in one transaction.",
     "approvals": "Decisions of a person about calls of another person.",
     "audit": "Records of changes and calls, and the verification of the trail.",
-    "ceilings": "The maximum of each limit of a tenant, set by the operator.",
     "consents": "Permissions of people for clients to receive tokens.",
     "accounts": "Accounts that users have connected at upstreams.",
     "documents": "Documents that manifests of sources name by their digest.",
     "doctor": "Checks of the installation.",
-    "egress": "Private upstreams that the operator permits for one tenant.",
     "secrets": "The secret keys of the installation, and the re-encryption under the current one.",
     "keys": "Credentials of a tenant's clients and people.",
     "openapi": "This document.",
-    "policy": "Decisions about calls by safety level and rule, and the tenant's limits.",
     "schemas": "The JSON Schemas of definitions, handlers, live sources and manifests.",
     "sources": "OpenAPI documents and the tools made from them.",
     "deleted-tenants": "Tenants that were deleted, whose audit trails remain.",
