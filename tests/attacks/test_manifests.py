@@ -6,6 +6,7 @@ import anyio
 import httpx
 import pytest
 
+from gateway.admin.endpoint import SMALL_BODY
 from gateway.catalog.manifests.limits import MAX_BODY_BYTES, MAX_OBJECTS
 from tests.support.gateway import RunningGateway
 from tests.support.manifests import (
@@ -69,6 +70,14 @@ async def test_an_id_is_no_name(acme: RunningGateway) -> None:
     refused = await send(acme, [other])
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/objects/0/name")
     assert (await acme.admin.get("/tenants/acme/webhook-endpoints")).json()["items"] == [made]
+
+
+async def test_one_object_is_bounded_as_in_a_request_of_its_own(acme: RunningGateway) -> None:
+    """Ours: one object of 4 MiB would be validated in one step of the event loop (CFG-3)."""
+    refused = await send(acme, [profile("a"), profile("b", description="x" * SMALL_BODY)])
+    fault = refused.json()["errors"][0]
+    assert (refused.status_code, fault["pointer"]) == (400, "/objects/1/members")
+    assert "1024 KiB" in fault["reason"]
 
 
 async def test_kinds_of_the_operator_need_the_operator(acme: RunningGateway) -> None:

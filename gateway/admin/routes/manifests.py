@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 from anyio.lowlevel import checkpoint
+from pydantic_core import to_json
 
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.endpoint import SMALL_BODY, AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
 from gateway.admin.responses.manifests import AppliedSetShown
 from gateway.admin.validation import validate
@@ -97,6 +98,9 @@ def _read(sent: ObjectSent, caller: Caller, options: CatalogOptions) -> Wanted:
         reason = "must be the `name` of the object instead"
         raise InvalidBody(f"/members/{keyed}: {reason}", faults=[Fault(pointer=f"/members/{keyed}", reason=reason)])
     key = sent.name or ""
+    if len(to_json(sent.members)) > SMALL_BODY:  # guard: manifest-object-bytes
+        reason = f"has more than {SMALL_BODY // 1024} KiB, the limit of a request for one object"
+        raise InvalidBody(f"/members: {reason}", faults=[Fault(pointer="/members", reason=reason)])
     try:
         body = validate({**sent.members, **({keyed: key} if keyed else {})}, manifest_model(target.kind))
     except InvalidBody as error:

@@ -26,9 +26,14 @@ from gateway.store.kinds.singletons import POLICY
 async def _check_sink(opened: OpenChanges, current: TrailSink | None, wanted: TrailSink) -> None:
     """Refuse a sink with an unusable target or credential, and a file that is not of the operator."""
     del current
-    if wanted.kind is SinkKind.FILE and not isinstance(opened.by.caller, Operator):  # guard: sink-file-operator
-        raise Forbidden("only the operator may create or change a sink of the kind file", rule=OPERATOR_RULE)
+    await _check_owner(opened, wanted)
     await _check(opened.tenant, opened.db, wanted)
+
+
+async def _check_owner(opened: OpenChanges, sink: TrailSink) -> None:
+    """Refuse another caller than the operator to create, change or remove a sink that writes a file."""
+    if sink.kind is SinkKind.FILE and not isinstance(opened.by.caller, Operator):  # guard: sink-file-operator
+        raise Forbidden("only the operator may create, change or remove a sink of the kind file", rule=OPERATOR_RULE)
 
 
 async def _write_position(opened: OpenChanges, before: TrailSink | None, after: TrailSink | None) -> None:
@@ -81,4 +86,11 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
     return ReferenceMissing(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
-SINKS = Collection(kind=SINK, rows=ROWS, check=_check_sink, written=_write_position, compute=_read_status)
+SINKS = Collection(
+    kind=SINK,
+    rows=ROWS,
+    check=_check_sink,
+    written=_write_position,
+    removing=_check_owner,
+    compute=_read_status,
+)

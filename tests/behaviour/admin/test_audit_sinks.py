@@ -264,6 +264,8 @@ async def test_a_file_is_the_operators(acme: RunningGateway, tmp_path: Path) -> 
     assert {answer.status_code for answer in outside} == {400}
     changed = await acme.admin.patch(f"{_SINKS}/file", json={"target": "other"}, headers=headers)
     assert changed.status_code == 403
+    removed = await acme.admin.delete(f"{_SINKS}/file", headers=headers)
+    assert (removed.status_code, (await acme.admin.get(f"{_SINKS}/file")).status_code) == (403, 200)
 
 
 async def _found(folder: Path) -> list[Path]:
