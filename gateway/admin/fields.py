@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field
 
 UNIQUE_NAME = Field(description="The name; unique in the tenant for objects that a path addresses by name.")
-DESCRIPTION = Field(description="The description, for people.")
 
 Id = Annotated[str, Field(description="The id; it never changes.")]
 Name = Annotated[str, UNIQUE_NAME]

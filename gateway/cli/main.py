@@ -57,6 +57,10 @@ _COMMANDS = {
         "Declare, review and attach editors, MCP servers and programs.",
     ),
     "tool": ("gateway.cli.commands.tools:tool", "List, show, declare, switch and try a tenant's tools."),
+    "override": (
+        "gateway.cli.commands.overrides:override",
+        "Change imported tools: names, texts, levels, pinned arguments.",
+    ),
     "resource": (
         "gateway.cli.commands.resources:resource",
         "List, show, declare, switch and try a tenant's resources.",

@@ -87,10 +87,6 @@ def new_secret_id() -> SecretId:
     return SecretId(mint("sec"))
 
 
-def new_override_id() -> OverrideId:
-    return OverrideId(mint("ovr"))
-
-
 def new_approval_id() -> ApprovalId:
     return ApprovalId(mint("apr"))
 

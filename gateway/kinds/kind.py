@@ -99,8 +99,8 @@ class Kind(Generic[T]):
     """The name of the key in queries, if it has another than the member."""
     is_found_by_key: bool = False
     """True if `?KEY=` at the path of the list addresses one object, for changes and creations too."""
-    owner: str = ""
-    """The owner of taken names in refusals, if that is not the object itself."""
+    owner: Callable[[T], str] | None = None
+    """Returns the owner of the name of an object for refusals, if that is not the object itself."""
     in_order: Sequence[str] = ()
     """The members by which all objects are sorted where they apply, if not by their key."""
     reserved: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -214,9 +214,9 @@ class Kind(Generic[T]):
             found = cast("Mapping[str, object]", found).get(part) if isinstance(found, Mapping) else None
         return found if isinstance(found, str) else ""
 
-    def owner_of(self, key: str) -> str:
-        """The owner of a taken key, for refusals."""
-        return self.owner or f"{self.name}:{key}"
+    def owner_of(self, one: T) -> str:
+        """The owner of the key of an object, for refusals."""
+        return f"{self.name}:{self.key_of(one)}" if self.owner is None else self.owner(one)
 
     def make(self, key: str, members: Mapping[str, object]) -> T:
         """Return a new object with a new id; `key` is its name, or the other member that is unique, if not the id."""

@@ -21,8 +21,10 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.kinds.kind import Kind, ListFilter
 
-_OWNER = "custom"
-"""The owner of names of primitives that are stored, beside `builtin`, `code` and `source:NAME`."""
+
+def _owner(_: OwnPrimitive) -> str:
+    """The owner of names of primitives that are stored, beside `builtin`, `code` and `source:NAME`."""
+    return "custom"
 
 
 def _texts(one: OwnPrimitive) -> Iterable[str | None]:
@@ -71,7 +73,7 @@ TOOL = Kind(
     limit=None,
     form=PRIMITIVE_NAME,
     key_in=("definition", "name"),
-    owner=_OWNER,
+    owner=_owner,
     sorts=("name",),
     example={
         "definition": {
@@ -104,7 +106,7 @@ RESOURCE = Kind(
     address="id",
     key_in=("definition", "uri"),
     is_found_by_key=True,
-    owner=_OWNER,
+    owner=_owner,
     sorts=("uri", "created_at"),
     example={
         "definition": {"uri": "note://1", "name": "First note", "mimeType": "text/plain"},
@@ -132,7 +134,7 @@ TEMPLATE = Kind(
     key_in=("definition", "uriTemplate"),
     key_parameter="uri",
     is_found_by_key=True,
-    owner=_OWNER,
+    owner=_owner,
     sorts=("uri", "created_at"),
     example={
         "definition": {"uriTemplate": "memo://{id}", "name": "Memos", "mimeType": "text/plain"},
@@ -156,7 +158,7 @@ PROMPT = Kind(
     limit=None,
     form=PRIMITIVE_NAME,
     key_in=("definition", "name"),
-    owner=_OWNER,
+    owner=_owner,
     example={
         "definition": {
             "name": "review",

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.domain.live_sources import AttachmentState, LiveKind, LiveSource
+from gateway.domain.members.formats import TOOL_NAME
+from gateway.domain.overrides import Override, OverrideStatus
 from gateway.domain.sources import Exposure, Source, SourceStatus
 from gateway.domain.updates.managed_sources import ManagedSource
 from gateway.kinds.kind import Kind, Limit, ListFilter
@@ -72,3 +74,37 @@ MANAGED_SOURCE: Kind[Any] = replace(
     example={"name": "pets", "url": "https://pets.example/openapi.json", "refresh": "gateway", "prefix": "pets"},
 )
 """A source in manifests: its options, and the origin of its document."""
+
+OVERRIDE = Kind(
+    of=Override,
+    stem="ToolOverride",
+    name="override",
+    plural="overrides",
+    id_prefix="ovr",
+    about="a tenant's changes of an imported tool, which each import keeps",
+    limit=None,
+    form=TOOL_NAME,
+    name_about="The name of the tool; another name than that of its document renames it.",
+    owner=lambda one: f"source:{one.source}",
+    example={
+        "name": "list_pets",
+        "source": "pets",
+        "operation": "GET /pets",
+        "title": "List the pets",
+        "safety": "moderate",
+    },
+    texts=lambda one: (one.name, one.operation, one.title, one.description),
+    filters={
+        "source": ListFilter(
+            type=str, about="Only overrides of tools of the source of this name.", value=lambda one: one.source
+        ),
+        "waiting": ListFilter(
+            type=bool,
+            about="Only overrides whose operation the document lacks (true) or has (false).",
+            value=lambda one: one.tool is None,
+        ),
+    },
+    status=OverrideStatus,
+    is_renamed=True,
+    actions={"create": "tool.override", "update": "tool.override", "delete": "tool.reset"},
+)

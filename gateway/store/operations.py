@@ -24,18 +24,19 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.overrides import LoadedOperation
+from gateway.domain.overrides import LoadedOperation, Override
 from gateway.domain.sources import Exposure, StoredOperation
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.kinds.overrides import OVERRIDES
 from gateway.store.kinds.record_rows import columns_of
-from gateway.store.overrides import read_override
 from gateway.store.pagination import select_page
 from gateway.store.tables import operations, overrides, primitives, sources
 
 _OVERRIDE_PREFIX = "override_"
+_OVERRIDE_COLUMNS = [overrides.c[name] for name in ("id", "name", "body", "version", "created_at", "updated_at")]
 
 
 class _NamedDefinition(msgspec.Struct):
@@ -130,6 +131,13 @@ async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collectio
     return [_from_row(row) for row in (await db.execute(query)).mappings()]
 
 
+async def find_identity(tenant: TenantId, db: Db, source: str, identity: str) -> LoadedOperation | None:
+    """The operation of this identity in the source of this name."""
+    query = _select_operations(tenant).where(sources.c.name == source, operations.c.identity == identity)
+    row = (await db.execute(query)).mappings().one_or_none()
+    return _from_row(row) if row else None
+
+
 async def input_schema(tenant: TenantId, db: Db, operation: OperationId) -> bytes | None:
     """The full input schema of an operation whose tool lists a shortened schema; None if it is not shortened."""
     query = select(operations.c.input_schema).where(_is_of(tenant), operations.c.id == operation)
@@ -188,8 +196,8 @@ async def levels(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[st
 
 
 def _level(loaded: LoadedOperation) -> Safety:
-    query = None if loaded.override is None else loaded.override.changes.safety
-    return query or loaded.tool.safety
+    declared = None if loaded.override is None else loaded.override.safety
+    return declared or loaded.tool.safety
 
 
 def _select_operations(tenant: TenantId | BindParameter[str]) -> Select[*tuple[object, ...]]:
@@ -207,16 +215,11 @@ def _select_operations(tenant: TenantId | BindParameter[str]) -> Select[*tuple[o
             columns.tags,
             sources.c.name.label("source_name"),
             sources.c.expose,
-            *(column.label(f"{_OVERRIDE_PREFIX}{column.name}") for column in _override_columns()),
+            *(column.label(f"{_OVERRIDE_PREFIX}{column.name}") for column in _OVERRIDE_COLUMNS),
         )
         .select_from(operations.join(sources, _of_source()).outerjoin(overrides, _of_operation()))
         .where(_is_of(tenant))
     )
-
-
-def _override_columns() -> Sequence[ColumnElement[object]]:
-    known = overrides.c
-    return [known.id, known.name, known.body, known.version, known.created_at, known.updated_at]
 
 
 def _of_operation() -> ColumnElement[bool]:
@@ -248,8 +251,13 @@ _BY_TOOL = _select_operations(bindparam("tenant")).order_by(operations.c.tool)
 
 def _from_row(row: RowMapping) -> LoadedOperation:
     is_listed = row["expose"] != Exposure.QUERY.value
-    override = None if row[f"{_OVERRIDE_PREFIX}id"] is None else read_override(row, _OVERRIDE_PREFIX)
+    override = None if row[f"{_OVERRIDE_PREFIX}id"] is None else _override(row)
     return LoadedOperation(tool=_tool(row), operation_id=row["operation_id"], is_listed=is_listed, override=override)
+
+
+def _override(row: RowMapping) -> Override:
+    own = {column.name: row[f"{_OVERRIDE_PREFIX}{column.name}"] for column in _OVERRIDE_COLUMNS}
+    return OVERRIDES.read({**row, **own, "source": row["source_name"], "key": row["tool"]})
 
 
 def _tool(row: RowMapping) -> Tool:

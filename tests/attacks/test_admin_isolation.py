@@ -48,6 +48,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/clients"): CLIENT,
     ("PUT", "/tenants/{t}/clients/{id}"): {"name": "Taken over", "redirect_uris": ["https://evil.example/callback"]},
     ("PATCH", "/tenants/{t}/clients/{id}"): {"name": "Taken over"},
+    ("PATCH", "/tenants/{t}/overrides/{name}"): {"title": "Taken over"},
     ("POST", "/tenants/{t}/sources"): {"name": "new", "document": pets(URL), "prefix": "new"},
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
     ("PUT", "/tenants/{t}/sources/{name}/document"): pets(URL),
@@ -97,6 +98,8 @@ _OF_AUDITORS = tuple(
     f"/audit{rest}" for rest in ("", "/explain", "/verify", "/export", "/tail", "/export-keys", "/retention")
 )
 NOUNS = ("tools", "prompts", "resources", "resource-templates")
+_NAMES = {**dict.fromkeys((*NOUNS, "overrides"), "{owner}_{called}"), "live-sources": "{owner}_live"}
+"""The names of objects by noun, where they are not the owner's."""
 BY_URI = ("resources", "resource-templates")
 ROUTES = [(route.method, route.path) for route in ENDPOINTS]
 NAMED_BY_URI = [
@@ -136,6 +139,9 @@ def _sent(route: tuple[str, str], owner: str) -> dict[str, Any] | None:
     if route == ("PUT", "/tenants/{t}/watches/{id}"):
         return {"uri": _uri("resources", owner), "url": URL}
     noun = path.split("/")[3] if path.count("/") > 2 else ""
+    if noun == "overrides" and method in {"POST", "PUT"}:
+        named = {"name": "new", "operation": "GET /pets"} if method == "POST" else {"operation": "GET /pets/{id}"}
+        return {"source": owner, "title": "Taken over", **named}
     if noun not in NOUNS or route in BODIES:
         return BODIES.get(route)
     match method, path.rpartition("/")[2]:
@@ -166,13 +172,13 @@ class Two:
         method, path = route
         owner = {"missing": "none", "a": "pets"}.get(target, "zoo")
         noun = path.split("/")[3] if path.count("/") > 2 else ""
-        called = "chosen" if path.endswith("/override") else "own"
+        called = "chosen" if "/override" in path else "own"
         known = self.ids.get((noun, target), "key_00000000000000000000")
         asked = path.format(
             t=slug,
             id="1" if "/versions/" in path else known,
             digest=self.ids.get(("documents", target), "0" * 64),
-            name=f"{owner}_{called}" if noun in NOUNS else f"{owner}_live" if noun == "live-sources" else owner,
+            name=_NAMES.get(noun, "{owner}").format(owner=owner, called=called),
         )
         by_uri = route in NAMED_BY_URI and not path.endswith("/updated")
         params = {"uri": _uri(noun, owner)} if by_uri else {}
@@ -331,11 +337,15 @@ async def test_every_route_about_an_object_answers_for_the_own_one(own: Two) -> 
     """Ours: the same requests go through where the object is the tenant's own, so the refusals mean something."""
     key = await own.gateway.create_key("a", "admin", "mcp")  # what it changes are keys of scope mcp among others
     removals = [route for route in ABOUT_ONE if route[0] == "DELETE"]
-    removals.sort(key=lambda route: route[1].endswith("/proposal"), reverse=True)  # parts before their wholes
+    parts = ("/proposal", "/overrides/{name}")
+    removals.sort(key=lambda route: route[1].endswith(parts), reverse=True)  # parts before their wholes
     for route in [*(route for route in ABOUT_ONE if route not in removals), *removals]:
         noun = route[1].split("/")[3]
         if route in NAMED_BY_URI and route in removals:  # it was removed by its id before
             await add(own.gateway, "a", noun, _primitive(noun, "pets"))
+        if route in removals and route[1].endswith("/override"):  # it was removed under its own path before
+            again = {"name": "pets_chosen", "source": "pets", "operation": "GET /pets/{id}"}
+            await add(own.gateway, "a", "overrides", again)
         if noun == "approvals" and route[1].endswith(("/approve", "/deny")):  # an activation before ended the first
             number = 2 if route[1].endswith("/approve") else 3
             own.ids[noun, "a"] = await _request_approval(own.gateway, "a", "pets", number, keeps=True)

@@ -17,7 +17,7 @@ from tests.support.manifests import (
     manifests_of_all,
     profile,
     send,
-    tenant_for_manifests,
+    tenant_with_tools,
 )
 from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
 
@@ -30,7 +30,7 @@ PATH = "/tenants/acme/apply"
 async def acme(gateway: RunningGateway) -> RunningGateway:
     """The gateway with the tenants `acme` and `globex`, of which each has one object of every kind."""
     for slug in ("acme", "globex"):
-        await tenant_for_manifests(gateway, slug)
+        await tenant_with_tools(gateway, slug)
         await apply(gateway, manifests_of_all(), slug, set="platform")
     return gateway
 

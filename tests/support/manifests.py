@@ -13,6 +13,7 @@ from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, key_of, kind_in
 from gateway.kinds.members import REQUIRED, settable
 from gateway.kinds.singleton import Singleton
 from gateway.kinds.singletons import SINGLETONS
+from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add, template
 
@@ -51,9 +52,15 @@ def text_of(document: Mapping[str, object]) -> bytes:
 
 
 async def tenant_for_manifests(gateway: RunningGateway, slug: str = "acme") -> None:
-    """Create a tenant with what the examples of all kinds refer to."""
+    """Create a tenant with the template that the examples of all kinds refer to."""
     await gateway.create_tenant(slug)
     await add(gateway, slug, "resource-templates", template("note://{id}", TEXT))
+
+
+async def tenant_with_tools(gateway: RunningGateway, slug: str = "acme") -> None:
+    """Create a tenant with all that the examples refer to, a source included."""
+    await tenant_for_manifests(gateway, slug)
+    await add(gateway, slug, "sources", {"name": "pets", "document": pets("https://pets.example")})
 
 
 async def send(gateway: RunningGateway, objects: Sequence[Manifest], slug: str = "acme", **more: Any) -> httpx.Response:
@@ -74,7 +81,8 @@ async def entries_of(gateway: RunningGateway, slug: str = "acme") -> Sequence[Ma
     answer = await gateway.admin.get(f"/tenants/{slug}/audit", params={"kind": "change", "limit": 200})
     found: list[Manifest] = answer.json()["items"]
     own = [one for one in found[::-1] if not one["action"].startswith("tenant.")]
-    return [one for one in own if one["target"] != "note://{id}"]  # the template that examples refer to
+    by_hand = [("note://{id}", "resource_template.create"), ("pets", "source.create")]  # what examples refer to
+    return [one for one in own if (one["target"], one["action"]) not in by_hand or "set" in one["detail"]]
 
 
 def actions(result: Manifest) -> Mapping[str, str]:

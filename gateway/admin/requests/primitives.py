@@ -10,18 +10,8 @@ from pydantic import AfterValidator, Field
 from gateway.domain.members.formats import GROUP, ISSUER_SCOPE
 from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.values import check_printable
-from gateway.domain.tenancy.policy import Safety
 from gateway.web.models import BodyModel, QueryModel
 
-Definition = Annotated[
-    dict[str, object],
-    Field(description="The MCP object; `GET /schemas` lists its JSON Schema."),
-]
-HandlerObject = Annotated[
-    dict[str, object],
-    Field(description="The handler, by `kind`; `GET /schemas` lists the JSON Schema of each kind."),
-]
-Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=MAX_URL_LENGTH), AfterValidator(check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_printable)]
 

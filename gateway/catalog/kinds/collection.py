@@ -327,6 +327,8 @@ class Collection(Generic[T]):
             current = await self.rows.get(tenant, db, name)
             if current is None:
                 await self._refuse_foreign(tenant, catalog, db, name, expected)
+                if expected:
+                    raise NotFound(f"no such {self.kind.words}")
             return current
 
     async def _completed(self, opened: OpenChanges, current: T | None, wanted: T) -> T:
@@ -361,8 +363,8 @@ class Collection(Generic[T]):
     async def _refuse_taken(self, tenant: TenantId, db: Db, name: str) -> None:
         kind = self.kind
         owner = kind.reserved.get(name)
-        if owner is None and await self.rows.get(tenant, db, name) is not None:
-            owner = kind.owner_of(name)
+        if owner is None and (found := await self.rows.get(tenant, db, name)) is not None:
+            owner = kind.owner_of(found)
         if owner is not None:
             raise NameTaken(
                 f"the {kind.words} {kind.keyed} {name} is taken", conflicts=[NameConflict(name=name, owner=owner)]

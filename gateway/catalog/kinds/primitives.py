@@ -30,7 +30,6 @@ from gateway.domain.tenancy.own_primitives import (
     OwnPrimitive,
     ToolDocument,
     key_of,
-    show_override,
     to_primitive,
 )
 from gateway.domain.tools import Tool
@@ -92,7 +91,7 @@ def show_listed(kind: Kind[Own], listed: Listed) -> Own:
     """A primitive of any origin, with its status."""
     item = listed.item
     stored = item if isinstance(item, Primitive) else None
-    declared = None if listed.override is None else listed.override.changes.safety
+    declared = None if listed.override is None else listed.override.safety
     build = cast("Callable[..., Own]", kind.of)
     return build(
         **{kind.keyed: listed.name},
@@ -122,7 +121,7 @@ def _status(kind: Kind[Own], listed: Listed) -> Any:
         facts |= {
             "operation": item.identity,
             "hidden": listed.is_hidden,
-            "override": None if listed.override is None else show_override(listed.override),
+            "override": listed.override,
             "document": None
             if document is None
             else ToolDocument(safety=document.safety, definition=document.definition),

@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.domain.json_access import unescape_token
 from gateway.domain.json_text import decode_json, decode_object
-from gateway.domain.overrides import LoadedOperation, OverrideFields
+from gateway.domain.overrides import LoadedOperation, Override, given_members
 from gateway.domain.tools import FULL_INPUT_META, Tool
 
 _DEFS_PREFIX = "#/$defs/"
@@ -27,7 +27,7 @@ _encode = msgspec.json.encode
 def apply_overrides(operations: Sequence[LoadedOperation]) -> Sequence[LoadedOperation]:
     """The enabled operations, each with its effective tool."""
     return [
-        one if one.override is None else replace(one, tool=overlay(one.tool, one.override.changes))
+        one if one.override is None else replace(one, tool=overlay(one.tool, one.override))
         for one in operations
         if is_enabled(one)
     ]
@@ -35,7 +35,7 @@ def apply_overrides(operations: Sequence[LoadedOperation]) -> Sequence[LoadedOpe
 
 def is_enabled(operation: LoadedOperation) -> bool:
     """True unless an override disables the operation."""
-    return operation.override is None or operation.override.changes.enabled is not False
+    return operation.override is None or operation.override.enabled is not False
 
 
 def is_shown(operation: LoadedOperation) -> bool:
@@ -45,10 +45,10 @@ def is_shown(operation: LoadedOperation) -> bool:
 
 def is_hidden(operation: LoadedOperation) -> bool:
     """True if an override hides the operation from lists."""
-    return operation.override is not None and operation.override.changes.hidden is True
+    return operation.override is not None and operation.override.hidden is True
 
 
-def overlay(tool: Tool, changes: OverrideFields) -> Tool:
+def overlay(tool: Tool, changes: Override) -> Tool:
     """The effective tool. Pinned names that are not (or no longer) arguments of the operation are ignored."""
     arguments = arguments_of(tool.definition) if changes.pinned else frozenset[str]()
     pinned = {name: value for name, value in (changes.pinned or {}).items() if name in arguments}
@@ -56,7 +56,7 @@ def overlay(tool: Tool, changes: OverrideFields) -> Tool:
         tool,
         definition=_define(tool, changes, frozenset(pinned)),
         pinned=_encode(pinned) if pinned else b"",
-        result=_encode(changes.result) if changes.result else b"",
+        result=_encode(given_members(changes.result)) if changes.result else b"",
     )
     if changes.safety is None:
         return changed
@@ -79,7 +79,7 @@ def without_pinned(schema: bytes, pinned: bytes) -> bytes:
     return _encode(_without(decode_json(schema), names))  # guard: pinned-argument-validated
 
 
-def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> bytes:
+def _define(tool: Tool, changes: Override, pinned: frozenset[str]) -> bytes:
     """The listed definition. Members that the override does not set keep their exact bytes."""
     stored = _decode(tool.definition)
     members: dict[str, object] = {"name": tool.name}
@@ -96,7 +96,7 @@ def _define(tool: Tool, changes: OverrideFields, pinned: frozenset[str]) -> byte
         members["inputSchema"] = _without(decode_json(stored["inputSchema"]), pinned)
     if changes.annotations:
         known = stored.get("annotations", msgspec.Raw(b"{}"))
-        members["annotations"] = {**decode_object(known), **changes.annotations}
+        members["annotations"] = {**decode_object(known), **given_members(changes.annotations)}
     if changes.result:
         members.pop("outputSchema", None)  # the output schema describes results before the override selects parts
     return _encode(members)

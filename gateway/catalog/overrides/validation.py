@@ -1,47 +1,48 @@
-"""Validation of overrides: each member separately, and pinned arguments against the operation's input schema."""
+"""Validation of overrides: texts for models, and pinned arguments against the operation's input schema."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from gateway.catalog.overrides.limits import MAX_NAMED, MAX_PINNED_BYTES
-from gateway.definitions.contract.limits import MAX_TOOL_NAME_LENGTH
 from gateway.definitions.contract.metadata import read_description, read_title
-from gateway.definitions.contract.tools import HINTS
 from gateway.definitions.field_reader import Faults, FieldReader
-from gateway.definitions.handlers.requests import read_result
 from gateway.definitions.json_schema.validator import compile_input, find_faults
 from gateway.definitions.limits import MAX_FAULTS
 from gateway.domain.json_access import point
 from gateway.domain.json_text import decode_json
-from gateway.domain.overrides import OverrideFields
+from gateway.domain.overrides import Hints, Override, ResultParts, given_members
 from gateway.errors import Fault, ToolValidationError
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_TEXTS = ("name", "title", "description")
-_OBJECTS = ("annotations", "result")
+P = TypeVar("P", Hints, ResultParts)
+
+_TEXTS = ("title", "description")
 
 
-def validate_override(changes: OverrideFields, definition: bytes) -> OverrideFields:
-    """The override in stored form, without members that change nothing.
+def validate_override(one: Override, definition: bytes) -> Override:
+    """The override in stored form.
 
     Raises:
         ToolValidationError: the override does not fit the tool of this definition; the faults list the first 20
             invalid members.
     """
-    faults = [*_faults_of_members(changes), *pinned_faults(definition, changes.pinned or {})]
+    faults = [*_faults_of_texts(one), *pinned_faults(definition, one.pinned or {})]
     if faults:
         raise ToolValidationError(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:MAX_FAULTS])
+    return normalise(one)
+
+
+def normalise(one: Override) -> Override:
+    """The override in stored form: members that change nothing are null."""
     return replace(
-        changes,
-        hidden=changes.hidden or None,
-        enabled=None if changes.enabled is not False else False,
-        annotations=changes.annotations or None,
-        pinned=changes.pinned or None,
-        result=changes.result or None,
+        one,
+        hidden=one.hidden or None,
+        enabled=None if one.enabled is not False else False,
+        annotations=_or_none(one.annotations),
+        pinned=one.pinned or None,
+        result=_or_none(one.result),
     )
 
 
@@ -67,24 +68,19 @@ def pinned_faults(definition: bytes, pinned: Mapping[str, object]) -> Sequence[F
     return [replace(fault, pointer=f"/pinned{fault.pointer}") for fault in find_faults(validator, pinned)]
 
 
-def _faults_of_members(changes: OverrideFields) -> Sequence[Fault]:
-    members = {name: getattr(changes, name) for name in (*_TEXTS, *_OBJECTS)}
+def _faults_of_texts(one: Override) -> Sequence[Fault]:
+    texts = {name: text for name in _TEXTS if (text := getattr(one, name)) is not None}
     faults = Faults()
-    reader = FieldReader(
-        {name: value for name, value in members.items() if value is not None}, tuple(members), where="", faults=faults
-    )
-    name = reader.string("name", max_length=MAX_TOOL_NAME_LENGTH)
-    if name is not None and not _NAME.fullmatch(name):
-        reader.refuse("name", "must consist of letters, digits and the characters _ . -")
+    reader = FieldReader(texts, _TEXTS, where="", faults=faults)
     read_title(reader)
     read_description(reader)
-    read_result(reader)
-    hints = reader.nested("annotations", HINTS)
-    if hints is not None:
-        for hint in HINTS:
-            hints.flag(hint)
     try:
         faults.raise_as(ToolValidationError, "override")
     except ToolValidationError as error:
         return error.faults
     return ()
+
+
+def _or_none(parts: P | None) -> P | None:
+    """The parts, unless all are null."""
+    return parts if given_members(parts) else None

@@ -74,12 +74,12 @@ class Listed:
         """False if the tenant has disabled the primitive or, by an override, the imported tool."""
         if isinstance(self.item, Primitive):
             return self.item.enabled
-        return self.override is None or self.override.changes.enabled is not False
+        return self.override is None or self.override.enabled is not False
 
     @property
     def is_hidden(self) -> bool:
         """True if an override hides the imported tool from clients' lists."""
-        return self.override is not None and self.override.changes.hidden is True
+        return self.override is not None and self.override.hidden is True
 
 
 async def page_primitives(
@@ -122,7 +122,7 @@ def show_operation(loaded: LoadedOperation) -> Listed:
     """An effective imported tool, with its override and the tool that its document defines."""
     if loaded.override is None:
         return Listed(item=explain_level(loaded.tool))
-    tool = overlay(loaded.tool, loaded.override.changes)
+    tool = overlay(loaded.tool, loaded.override)
     return Listed(item=explain_level(tool), override=loaded.override, document=explain_level(loaded.tool))
 
 

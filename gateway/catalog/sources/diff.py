@@ -45,7 +45,7 @@ async def read_version(tenant: TenantId, db: Db, source: Source) -> ComparedVers
 
 def _compared(loaded: LoadedOperation, schemas: Mapping[str, bytes]) -> ComparedTool:
     tool, override = loaded.tool, loaded.override
-    is_renamed = override is not None and override.changes.name is not None
+    is_renamed = override is not None and override.given_name is not None
     return ComparedTool(
         identity=tool.identity,
         operation_id=loaded.operation_id,

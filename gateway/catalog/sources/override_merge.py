@@ -12,8 +12,9 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import Override, OverrideReport
 from gateway.domain.sources import Source
 from gateway.domain.tools import Tool
-from gateway.store import operations, overrides, tool_aliases
+from gateway.store import operations, tool_aliases
 from gateway.store.engine import Db
+from gateway.store.kinds.overrides import OVERRIDES
 
 
 async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
@@ -23,20 +24,20 @@ async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefi
     document lacks the override's operation.
     """
     operation_names: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
-    found = await overrides.of_source(tenant, db, source)
-    override_names = {f" {one.id}": one.changes.name for one in found.values() if one.changes.name is not None}
+    found = await OVERRIDES.of_source(tenant, db, source)
+    override_names = {f" {one.id}": one.given_name for one in found.values() if one.given_name is not None}
     return {**operation_names, **override_names}
 
 
 async def names_of_overrides(tenant: TenantId, db: Db, *, exclude: str) -> Mapping[str, str]:
     """The owner of each name that an override assigns, except overrides of the source `exclude`."""
-    found = await overrides.names(tenant, db)
+    found = await OVERRIDES.given_names(tenant, db)
     return {name: f"source:{source}" for name, source in found.items() if source != exclude}
 
 
 async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedImport:
     """The import with the tool names of the overrides, and with a report on each override."""
-    found = await overrides.of_source(tenant, db, ready.source)
+    found = await OVERRIDES.of_source(tenant, db, ready.source)
     return await run_in_thread(CATALOG_CHANGES, tenant, _reapply, ready, found) if found else ready
 
 
@@ -50,7 +51,7 @@ async def store_aliases(
 
 
 def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedImport:
-    names = {identity: one.changes.name for identity, one in found.items() if one.changes.name is not None}
+    names = {identity: one.given_name for identity, one in found.items() if one.given_name is not None}
     renamed = [replace(one, tool=names.get(one.identity, one.tool)) for one in ready.operations]
     new_names = {before.tool: after.tool for before, after in zip(ready.compilation.operations, renamed, strict=True)}
     compiled = tuple(replace(one, tool=new_names[one.tool]) for one in ready.compilation.operations)
@@ -70,12 +71,12 @@ def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedIm
 
 
 def _to_report(override: Override, defined: tuple[str, bytes] | None) -> OverrideReport:
-    identity = override.identity
+    identity = override.operation
     if defined is None:
         reason = "the document no longer has the operation, or the import excludes it"
         return OverrideReport(identity=identity, applies=False, reasons=(reason,))
     tool, definition = defined
-    faults = pinned_faults(definition, override.changes.pinned or {})
+    faults = pinned_faults(definition, override.pinned or {})
     reasons = tuple(f"{fault.pointer}: {fault.reason}" for fault in faults)
     return OverrideReport(identity=identity, applies=True, tool=tool, reasons=reasons)
 

@@ -59,4 +59,4 @@ def _switch_command(kind: Kind[Any], verb: str, *, is_enabled: bool) -> click.Co
         saved = context.admin.send("PATCH", find_place(context, kind, name), {"enabled": is_enabled})
         context.show(saved, lambda: f"{verb}d {name}")
 
-    return click.command(verb, help=f"{verb.capitalize()} a {kind.words}; its declaration stays.")(run)
+    return click.command(verb, help=f"{verb.capitalize()} {kind.one}; its declaration stays.")(run)

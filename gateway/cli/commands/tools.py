@@ -8,7 +8,7 @@ import click
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.call import render_result
-from gateway.cli.commands.overrides import set_tool
+from gateway.cli.commands.overrides import override
 from gateway.cli.commands.primitives import find_place, make_group, render_trial
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_object
@@ -17,10 +17,12 @@ from gateway.cli.output.printing import echo
 from gateway.kinds.primitives import TOOL
 
 _OF_DECLARATIONS = {"--definition", "--handler", "--name", "--help"}
+_RESET = "--reset"
+_EPILOG = "An imported tool is changed by `gateway override update`."
 
 
 class _SetOrOverride(click.Command):
-    """`tool set`; with options of an override it is the command of earlier releases for imported tools."""
+    """`tool set`; with options of an override it is `override update`, as in earlier releases."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -29,21 +31,23 @@ class _SetOrOverride(click.Command):
         given = {arg.partition("=")[0] for arg in args}
         is_named = bool(args) and not any(map(is_file, args))
         if not given & _OF_DECLARATIONS and (given & _of_overrides() or is_named):
-            return set_tool.make_context(info_name, args, parent, **extra)
+            if _RESET in args:
+                args = ["--yes", *(arg for arg in args if arg != _RESET)]
+                return override.commands["delete"].make_context(info_name, args, parent, **extra)
+            return override.commands["update"].make_context(info_name, args, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
 def _of_overrides() -> AbstractSet[str]:
     """The options of overrides that not every command has."""
     every = {option for parameter in tool.commands["show"].params for option in parameter.opts}
-    own = {option for parameter in set_tool.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    return own - every
+    params = override.commands["update"].params
+    own = {option for parameter in params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return {*own, _RESET} - every
 
 
 def _set_command(name: str, of: click.Command, *, hidden: bool) -> click.Command:
-    return _SetOrOverride(
-        name, callback=of.callback, params=of.params, help=of.help, epilog=set_tool.epilog, hidden=hidden
-    )
+    return _SetOrOverride(name, callback=of.callback, params=of.params, help=of.help, epilog=_EPILOG, hidden=hidden)
 
 
 tool = make_group(TOOL)

@@ -18,6 +18,7 @@ from gateway.cli.input.json_fields import JsonObject, pick, text_at
 from gateway.cli.input.list_options import ListArguments, list_options_of
 from gateway.cli.item_commands import add_delete
 from gateway.cli.kinds.options import (
+    Command,
     OptionOf,
     SpecialOptions,
     add_options,
@@ -27,7 +28,7 @@ from gateway.cli.kinds.options import (
     write_options,
 )
 from gateway.cli.kinds.output import render_list, render_object
-from gateway.cli.kinds.places import naming_of, place_of, send_declared
+from gateway.cli.kinds.places import RENAME, naming_of, place_of, send_declared
 from gateway.cli.output.tables import render_table
 from gateway.kinds.kind import SHOWN_ONLY, Kind
 from gateway.kinds.members import keeps, settable
@@ -169,7 +170,6 @@ class KindCommands:
         ]
         arguments = [one for one in options if verb == "create" and one.member.option.is_argument]
         names = [one.member.name for one in arguments]
-        changed = {one.name for one in settable(kind.of) if one.setter is None or verb != "update"}
         identifier = _identifier(kind, verb)
 
         @self._run
@@ -178,8 +178,7 @@ class KindCommands:
             if not identifier and target is not None and not is_file(target):
                 target, values = None, (target, *values)
             fields = fields_of(options, {**given, **_as_options(arguments, values)})
-            if self.special is not None:
-                fields |= {name: value for name, value in self.special.fields(given).items() if name in changed}
+            fields |= self._special_fields(verb, given)
             if verb == "update" and not fields and not is_file(target):
                 raise Failure("nothing to change: give an option, or FILE", ExitCode.USAGE)
             declarations = _declared(target, named, fields, identifier=identifier)
@@ -191,8 +190,7 @@ class KindCommands:
             command = self.special.add(command)
         for one in reversed(arguments):
             command = add_options(command, [one])
-        if verb == "set" and keeps(kind.of):
-            command = replace_option(command)
+        command = _add_verb_option(command, kind, verb)
         if identifier == "name":
             command = click.option("--name", "named", metavar="NAME", help="The name, if it is not the argument.")(
                 command
@@ -207,6 +205,13 @@ class KindCommands:
         command = click.argument("target", required=False, metavar=metavar)(command)
         text = f"{about}\n\nFILE declares objects as JSON or YAML; - reads stdin.\n\n{self._example(verb)}"
         group.command(verb, help=text)(command)
+
+    def _special_fields(self, verb: str, given: Mapping[str, Any]) -> JsonObject:
+        """The fields that special options describe, and the new name."""
+        changed = {one.name for one in settable(self.kind.of) if one.setter is None or verb != "update"} | {RENAME}
+        special = {} if self.special is None else self.special.fields(given)
+        renamed = {} if given.get(RENAME) is None else {RENAME: given[RENAME]}
+        return {name: value for name, value in special.items() if name in changed} | renamed
 
     def _completed(
         self, context: AdminContext, verb: str, declarations: Sequence[Declaration]
@@ -252,6 +257,14 @@ class KindCommands:
         done = send_all(declarations, send)
         lines = "\n".join(self._written_line(context, _RESULTS[verb], one) for one in done)
         context.show(done[0] if is_one else done, lambda: lines)
+
+
+def _add_verb_option(command: Command, kind: Kind[Any], verb: str) -> Command:
+    if verb == "set" and keeps(kind.of):
+        return replace_option(command)
+    if verb == "update" and kind.is_renamed:
+        return click.option(f"--{RENAME}", metavar="NEW", help="Another name.")(command)
+    return command
 
 
 def _identifier(kind: Kind[Any], verb: str) -> str:

@@ -14,6 +14,8 @@ from gateway.cli.item_commands import BY_ID, BY_NAME, Naming
 from gateway.domain.identifiers import is_minted
 from gateway.kinds.kind import Kind
 
+RENAME = "rename"
+"""The member of a declared change that gives the object another name."""
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
@@ -70,6 +72,9 @@ def send_declared(
         member = kind.keyed if kind.is_operators else kind.address
         address, fields = address_and_fields(body, member)
         fields = {**fields, member: address} if kind.is_operators and method == "PUT" else fields
+        if kind.is_renamed and method == "PATCH" and RENAME in fields:
+            fields = {**fields, member: fields[RENAME]}
+            del fields[RENAME]
         return context.admin.send(method, place_of(context, kind, address) + query, fields)
     key = text_in(body, kind.keyed) or kind.key_sent(body)
     if not key:

@@ -108,7 +108,8 @@ def _manifests(context: AdminContext, kind: Declared, output: Path | None) -> It
     key = key_of(kind) or ""
     for one in sorted(items, key=lambda item: text_at(item, key)):
         is_dynamic = text_at(one, STATUS, KIND) == ClientKind.DYNAMIC
-        if text_at(one, key) != built_in and not is_dynamic and not _is_foreign(one):
+        is_nameless = text_at(one, key) == text_at(one, "id")  # an override without its operation; no manifest has ids
+        if text_at(one, key) != built_in and not is_dynamic and not is_nameless and not _is_foreign(one):
             of_document = exported(context, one, output) if kind is MANAGED_SOURCE else {}
             yield _manifest(kind, one) | of_document
 

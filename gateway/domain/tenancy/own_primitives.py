@@ -52,45 +52,6 @@ class PrimitiveStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedOverride:
-    """The tenant's changes of an imported tool; null keeps the document's value."""
-
-    id: Annotated[str, About("The id; it never changes.")]
-    operation: Annotated[str, About("Method and path, which identify the operation in every version of the document.")]
-    name: Annotated[str | None, About("The name; unique in the tenant for objects that a path addresses by name.")]
-    title: Annotated[str | None, About("The title that user interfaces show instead of the name.")]
-    description: Annotated[str | None, About("The description, for people.")]
-    hidden: Annotated[bool | None, About("True: clients can neither list nor call the tool.")]
-    enabled: Annotated[bool | None, About("False: no principal can list or use the tool.")]
-    safety: Annotated[Safety | None, About("The safety level.")]
-    annotations: Annotated[Mapping[str, bool] | None, About("Hints to clients about the tool's effects.")]
-    pinned: Annotated[Mapping[str, object] | None, About("Arguments with a fixed value, which callers cannot send.")]
-    result: Annotated[Mapping[str, object] | None, About("The projection of JSON responses.")]
-    created_at: Annotated[datetime, About("The time of creation.")]
-    updated_at: Annotated[datetime, About("The time of the last change.")]
-
-
-def show_override(override: Override) -> AppliedOverride:
-    """An override in the form of responses."""
-    changes = override.changes
-    return AppliedOverride(
-        id=override.id,
-        operation=override.identity,
-        name=changes.name,
-        title=changes.title,
-        description=changes.description,
-        hidden=changes.hidden,
-        enabled=changes.enabled,
-        safety=changes.safety,
-        annotations=changes.annotations,
-        pinned=changes.pinned,
-        result=changes.result,
-        created_at=override.created_at,
-        updated_at=override.updated_at,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDocument:
     """An imported tool as generated from its document."""
 
@@ -106,7 +67,7 @@ class ToolStatus(PrimitiveStatus):
     hidden: Annotated[bool, About("True: clients do not see the tool; handlers and `call_endpoint` can call it.")] = (
         False
     )
-    override: Annotated[AppliedOverride | None, About("The override; null if there is none.")] = None
+    override: Annotated[Override | None, About("The override; null if there is none.")] = None
     document: Annotated[
         ToolDocument | None, About("The tool as generated from the document; null without an override.")
     ] = None

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Any, Generic, cast, get_origin
 
 import msgspec
-from sqlalchemy import ARRAY, RowMapping, Table, Text
+from sqlalchemy import ARRAY, FromClause, RowMapping, Table, Text
 
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Setter, Shape
@@ -56,14 +56,24 @@ class RowMapper(Generic[T]):
         self._derived = derived or {}
         self.fixed = fixed or {}
 
+    @property
+    def view(self) -> FromClause:
+        """The statement that is read: the table, or a subclass's, which has the table's columns and further ones."""
+        return self.table
+
+    @cached_property
+    def _read_members(self) -> Sequence[Member]:
+        """The members with a column, those that are not written included."""
+        known = set(self.view.c.keys()) - self._copies.keys() - {STATUS}
+        return [one for one in members_of(self.of) if one.column in known]
+
     @cached_property
     def _own(self) -> Sequence[Member]:
-        written = self.table.c.keys() - self._copies.keys() - {STATUS}
-        return [one for one in members_of(self.of) if one.column in written]
+        return [one for one in self._read_members if one.column in self.table.c]
 
     @cached_property
     def _packed(self) -> Sequence[Member]:
-        held = {one.name for one in self._own} | {STATUS}
+        held = {one.name for one in self._read_members} | {STATUS}
         packed = [
             one
             for one in members_of(self.of)
@@ -96,7 +106,7 @@ class RowMapper(Generic[T]):
 
     @cached_property
     def _reads(self) -> Sequence[tuple[str, str, _Read]]:
-        return [(one.name, one.column, self._reader(one)) for one in self._own]
+        return [(one.name, one.column, self._reader(one)) for one in self._read_members]
 
     @cached_property
     def _status_reads(self) -> Sequence[tuple[str, str, _Read]]:
@@ -124,7 +134,7 @@ class RowMapper(Generic[T]):
         """The columns of a status."""
         return {member.column: self._written(member.column, getattr(status, member.name)) for member in self._of_status}
 
-    def read(self, row: RowMapping) -> T:
+    def read(self, row: Mapping[Any, Any]) -> T:
         """The object of a row."""
         values: dict[str, Any] = {name: read(row[column]) for name, column, read in self._reads}
         if self._packed_in:
@@ -133,7 +143,7 @@ class RowMapper(Generic[T]):
         status = status_of(self.of)
         if status is not None and self._of_status:
             values[STATUS] = status(**{name: read(row[column]) for name, column, read in self._status_reads})
-        values |= {name: read(row) for name, read in self._derived.items()}
+        values |= {name: read(cast("RowMapping", row)) for name, read in self._derived.items()}
         return self.of(**values)
 
     def _pack(self, one: T) -> bytes:
@@ -162,8 +172,8 @@ class RowMapper(Generic[T]):
         return reader_of(one.hint)
 
     def _is_never_null(self, column: str) -> bool:
-        of = self.table.c[column]
-        return isinstance(of.type, Text) and not of.nullable
+        of = self.table.c.get(column)
+        return of is not None and isinstance(of.type, Text) and not of.nullable
 
 
 def reader_of(hint: Any) -> _Read:

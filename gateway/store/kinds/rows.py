@@ -11,7 +11,7 @@ from typing import Any, Generic
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
-    RowMapping,
+    FromClause,
     Select,
     bindparam,
     delete,
@@ -42,10 +42,11 @@ class Rows(Generic[T]):
     def __init__(self, kind: Kind[T], mapper: RowMapper[T], *, counted: Sequence[ColumnElement[bool]] = ()) -> None:
         self.kind = kind
         self.table = mapper.table
+        self.view = mapper.view
         self._mapper = mapper
         self._columns = {one.name: one.column for one in members_of(kind.of)}
-        self._key = self.table.c[self._columns[kind.keyed]]
-        self._owner = self.table.c.id if kind.is_operators else self.table.c.tenant_id
+        self._key = self.view.c[self._columns[kind.keyed]]
+        self._owner = "id" if kind.is_operators else "tenant_id"
         self._counted = counted
 
     @property
@@ -55,8 +56,8 @@ class Rows(Generic[T]):
 
     @cached_property
     def _all(self) -> Select[*tuple[Any, ...]]:
-        sorted_by = [self.table.c[self._columns[name]] for name in self.kind.in_order or (self.kind.keyed,)]
-        return select(self.table).where(*self._of(bindparam("tenant"))).order_by(*sorted_by)
+        sorted_by = [self.view.c[self._columns[name]] for name in self.kind.in_order or (self.kind.keyed,)]
+        return self._select(bindparam("tenant")).order_by(*sorted_by)
 
     async def insert(self, tenant: TenantId, db: Db, new: T) -> None:
         """Add an object.
@@ -65,16 +66,15 @@ class Rows(Generic[T]):
             NameTaken: the tenant has an object of this kind and key.
             NotFound: there is no such tenant.
         """
-        await db.execute(insert_into(self.table).values({self._owner.name: tenant, **self._new_values(new)}))
+        await db.execute(insert_into(self.table).values({self._owner: tenant, **self._new_values(new)}))
 
     async def get(self, tenant: TenantId, db: Db, key_or_id: str, *, locked: bool = False) -> T | None:
         """The object with this id or key, such as its name; an id takes precedence.
 
         `locked` holds the row until the transaction ends, so that no job changes its status meanwhile.
         """
-        columns = self.table.c
-        is_named = or_(columns.id == key_or_id, self._key == key_or_id)
-        query = select(self.table).where(*self._of(tenant), is_named)
+        columns = self.view.c
+        query = self._select(tenant).where(or_(columns.id == key_or_id, self._key == key_or_id))
         query = query.order_by((columns.id == key_or_id).desc()).limit(1)
         query = query.with_for_update(key_share=True) if locked else query
         row = (await db.execute(query)).mappings().one_or_none()
@@ -91,15 +91,14 @@ class Rows(Generic[T]):
         self, tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
     ) -> Sequence[T]:
         """One page of the tenant's objects, by default sorted by their key."""
-        listed = select(self.table).where(*self._of(tenant))
-        query = select_page(listed, self.table.c, self._key.name, after=after, limit=limit, order=order)
+        query = select_page(self._select(tenant), self.view.c, self._key.name, after=after, limit=limit, order=order)
         return [self._mapper.read(row) for row in (await db.execute(query)).mappings()]
 
     async def load(self, tenant: TenantId, db: Db) -> Sequence[T]:
         """All objects of the tenant, in the declared order."""
         return [self._mapper.read(row) for row in (await db.execute(self._all, {"tenant": tenant})).mappings()]
 
-    def read(self, row: RowMapping) -> T:
+    def read(self, row: Mapping[Any, Any]) -> T:
         """The object of a row that another query found."""
         return self._mapper.read(row)
 
@@ -110,7 +109,7 @@ class Rows(Generic[T]):
 
     async def names_with(self, tenant: TenantId, db: Db, column: str, value: str) -> Sequence[str]:
         """The names, or other keys, of the objects with this value in a column, sorted."""
-        query = select(self._key).where(*self._of(tenant), self.table.c[column] == value)
+        query = select(self._key).where(*self._of(tenant, self.view), self.view.c[column] == value)
         return list((await db.execute(query.order_by(self._key))).scalars())
 
     async def save(self, tenant: TenantId, db: Db, changed: T, *, at: datetime | None = None) -> None:
@@ -159,10 +158,17 @@ class Rows(Generic[T]):
         if (await db.execute(saved.returning(columns.id))).one_or_none() is None:
             raise NotFound(f"There is no such {self.kind.words}.")
 
-    def _of(self, tenant: TenantId | BindParameter[Any]) -> Sequence[ColumnElement[bool]]:
+    def _select(self, tenant: TenantId | BindParameter[Any]) -> Select[*tuple[Any, ...]]:
+        """The statement that reads the rows of the kind."""
+        return select(self.view).where(*self._of(tenant, self.view))
+
+    def _of(
+        self, tenant: TenantId | BindParameter[Any], within: FromClause | None = None
+    ) -> Sequence[ColumnElement[bool]]:
         """The conditions for the rows of the kind: of this tenant, and with the fixed values."""
-        columns = self.table.c
-        return [self._owner == tenant, *(columns[name] == value for name, value in self._mapper.fixed.items())]
+        columns = self.table.c if within is None else within.c
+        fixed = {self._owner: tenant, **self._mapper.fixed}
+        return [columns[name] == value for name, value in fixed.items()]
 
 
 def rows_of(kind: Kind[T]) -> Rows[T]:

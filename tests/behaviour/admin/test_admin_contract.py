@@ -77,6 +77,7 @@ _CHANGES = {
     "/tenants/{t}/prompts/{name}": "prompt.update",
     "/tenants/{t}/resource-templates": "resource_template.update",
     "/tenants/{t}/resource-templates/{id}": "resource_template.update",
+    "/tenants/{t}/overrides/{name}": "tool.override",
     "/tenants/{t}/resources": "resource.update",
     "/tenants/{t}/resources/{id}": "resource.update",
     "/tenants/{t}/sources/{name}": "source.update",

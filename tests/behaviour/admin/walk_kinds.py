@@ -8,7 +8,9 @@ from gateway.kinds.kind import Kind
 from gateway.kinds.members import keeps
 from gateway.kinds.singleton import Singleton
 from gateway.kinds.singletons import SINGLETONS
+from gateway.kinds.sources import OVERRIDE
 from tests.behaviour.admin.walk import Walk
+from tests.support.documents import pets
 from tests.support.kinds import with_key
 from tests.support.primitives import template
 
@@ -19,8 +21,11 @@ async def walk_kinds(walk: Walk) -> None:
     """Create, show, set, change and delete an object of each kind."""
     text = {"kind": "template", "text": "x", "mimeType": "text/plain"}
     await walk.ask("POST", f"{ACME}/resource-templates", 201, json=template("note://{id}", text))
+    animals = {"name": "animals", "prefix": "animals", "document": pets("https://pets.example")}
+    await walk.ask("POST", f"{ACME}/sources", 201, json=animals)
     for kind in KINDS:
         await _walk_kind(walk, kind)
+    await walk.ask("DELETE", f"{ACME}/sources/animals", 204)
     await _walk_manifests(walk)
     await walk.ask("DELETE", f"{ACME}/resource-templates?uri={quote('note://{id}', safe='')}", 204)
     for single in SINGLETONS:
@@ -48,7 +53,7 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
     has_key = kind.keyed != "id"
     key = "walked" if kind.is_named else "note://walked"
     key = "memo://walked/{id}" if kind.keyed == "uri_template" else key
-    example = with_key(kind, kind.example, key)
+    example = with_key(kind, kind.example, key) | ({"source": "animals"} if kind is OVERRIDE else {})
     made = await walk.ask("POST", path, 201, json=example)
     item = f"{path}/{made.json()[kind.address]}"
     assert made.headers["location"] == f"/admin/v1{item}"

@@ -15,6 +15,7 @@ from gateway.kinds.manifests import MANIFEST_KINDS
 from tests.behaviour.cli.conftest import ROOT, Terminal
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
+from tests.support.manifests import tenant_with_tools
 from tests.support.primitives import add, template
 from tests.support.upstream import RecordingUpstream
 from tests.unit.cli.manifests.reading import VARIABLE, example_of
@@ -25,9 +26,8 @@ _PROFILE = "apiVersion: gateway/v1\nkind: profile\nname: {}\ndescription: {}\n"
 
 
 async def _acme(gateway: RunningGateway, slug: str = "acme") -> None:
-    """A tenant with the resource that the example of a watch names."""
-    await gateway.create_tenant(slug)
-    await add(gateway, slug, "resource-templates", template("note://{id}", _TEXT))
+    """A tenant with what the examples name."""
+    await tenant_with_tools(gateway, slug)
 
 
 def _examples(document: Path | None = None) -> Sequence[Mapping[str, object]]:

@@ -19,7 +19,7 @@ from tests.support.manifests import (
     manifests_of_all,
     profile,
     send,
-    tenant_for_manifests,
+    tenant_with_tools,
 )
 from tests.support.servers import TestServers
 from tests.support.stand import running_stand
@@ -30,7 +30,7 @@ ROOT = "/tenants/acme"
 @pytest.fixture
 async def acme(gateway: RunningGateway) -> RunningGateway:
     """The gateway with one tenant."""
-    await tenant_for_manifests(gateway)
+    await tenant_with_tools(gateway)
     return gateway
 
 

@@ -7,8 +7,10 @@ import httpx
 import pytest
 
 from gateway.catalog.manifests.limits import MAX_DRIFT_EVENTS
+from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
-from tests.support.manifests import actions, apply, entries_of, profile, send, tenant_for_manifests
+from tests.support.manifests import Manifest, actions, apply, entries_of, profile, send, tenant_for_manifests
+from tests.support.primitives import add
 
 ROOT = "/tenants/acme"
 
@@ -240,3 +242,37 @@ async def test_a_secret_is_written_when_it_changes(acme: RunningGateway) -> None
     await acme.admin.patch(f"{ROOT}/credentials/vendor", json={"value": "s3cr3t-3"})
     restored = [await run(credential("s3cr3t-2", "https://other.example.com")) for _ in range(2)]
     assert [(one["action"], one["drift"]) for one in restored] == [("update", True), ("none", False)]
+
+
+async def test_overrides_are_renamed_and_pruned_by_their_set(acme: RunningGateway) -> None:
+    """Ours: an override names its source and operation; `moved` renames its tool, and pruning resets it (CFG-1)."""
+
+    await add(acme, "acme", "sources", {"name": "pets", "document": pets("https://pets.example")})
+
+    def override(name: str, **more: object) -> Manifest:
+        members = {"source": "pets", "operation": "GET /pets/{id}", "pinned": {"verbose": True}, **more}
+        return {"kind": "override", "name": name, "members": members}
+
+    made = await apply(acme, [override("find_pet"), profile("a")], set="platform")
+    assert actions(made) == {"find_pet": "create", "a": "create"}
+    again = await apply(acme, [override("find_pet"), profile("a")], set="platform")
+    assert actions(again) == {"find_pet": "none", "a": "none"}
+    refused = await send(acme, [override("find_pet", operation="GET /pets")])
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/objects/0/members/operation")
+    refused = await send(acme, [override("search_pet")], set="platform")
+    assert (refused.status_code, "already" in refused.json()["detail"]) == (409, True)
+    refused = await send(acme, [override("find_pet", pinned={"none": 1})])
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/objects/0/members/pinned/none")
+    moved = [{"kind": "override", "from": "find_pet", "to": "search_pet"}]
+    renamed = await apply(acme, [override("search_pet"), profile("a")], set="platform", moved=moved)
+    assert actions(renamed) == {"search_pet": "rename", "a": "none"}
+    assert renamed["objects"][0]["id"] == made["objects"][0]["id"]
+    tools = (await acme.admin.get("/tenants/acme/tools?source=pets")).json()["items"]
+    assert "search_pet" in {one["name"] for one in tools}
+    (await acme.admin.patch("/tenants/acme/tools/search_pet", json={"title": "By hand"})).raise_for_status()
+    drifted = await apply(acme, [override("search_pet"), profile("a")], set="platform", dry_run=True)
+    assert [one["drift"] for one in drifted["objects"]] == [True, False]
+    pruned = await apply(acme, [profile("a")], set="platform", prune=True)
+    assert actions(pruned) == {"a": "none", "search_pet": "delete"}
+    tools = (await acme.admin.get("/tenants/acme/tools?source=pets")).json()["items"]
+    assert "get_pet" in {one["name"] for one in tools}

@@ -254,3 +254,20 @@ async def test_a_cycle_of_references_ends(acme: RunningGateway) -> None:
     wanted = [_source(document=await _upload(acme, document))]
     by_hand = await acme.admin.post(f"{ROOT}/sources", json={"name": "x", "document": document, "dry_run": True})
     assert (await send(acme, wanted)).status_code == by_hand.status_code
+
+
+async def test_an_override_is_applied_with_its_source(acme: RunningGateway) -> None:
+    """Ours: it is checked against the document that the same application imports, and renames its tool (CFG-1)."""
+
+    def override(**pinned: object) -> Manifest:
+        members = {"source": "pets", "operation": "GET /pets/{id}", "pinned": pinned}
+        return {"kind": "override", "name": "find_pet", "members": members}
+
+    source = _source(document=await _upload(acme, pets(URL)))
+    refused = await send(acme, [override(none=1), source], set="platform")
+    assert _refusal(refused, 422)[0] == "/objects/0/members/pinned/none"
+    done = await apply(acme, [override(verbose=True), source], set="platform")
+    assert actions(done) == {"find_pet": "create", "pets": "create"}
+    assert await _tools(acme) == {"list_pets", "create_pet", "find_pet", "delete_pet"}
+    again = await apply(acme, [override(verbose=True), source], set="platform")
+    assert actions(again) == {"find_pet": "none", "pets": "none"}

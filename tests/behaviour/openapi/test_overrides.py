@@ -71,7 +71,7 @@ async def test_an_override_is_shown_beside_what_the_document_says(desk: Desk) ->
     assert shown["status"]["safety"] == shown["safety"] == "moderate"
     assert shown["status"]["document"] == {"safety": "safe", "definition": before["definition"]}
     assert shown["status"]["override"]["operation"] == "GET /pets/{id}"
-    assert shown["status"]["override"]["annotations"] == hints
+    assert shown["status"]["override"]["annotations"].items() >= hints.items()
     listed = (await desk.tools())["get_pet"]
     assert listed == listed_definition(shown["definition"], "get_pet")
     assert (listed["title"], listed["description"]) == ("Find", "Finds one.")
@@ -416,3 +416,69 @@ async def test_another_tenant_has_its_own_overrides(desk: Desk, expose: str) -> 
     assert (await desk.gateway.admin.get(f"/tenants/other/sources/api/overrides/{own}")).status_code == 404
     assert (await desk.gateway.admin.delete(f"/tenants/other/sources/api/overrides/{own}")).status_code == 404
     assert (await desk.gateway.admin.patch("/tenants/other/tools/list_pets", json={"name": "find_pet"})).is_success
+
+
+async def test_an_override_is_an_object_with_every_verb(desk: Desk) -> None:
+    """Ours: it has the name of its tool; a change of a tool without one creates it, and its removal resets (OAS-6)."""
+    await _import(desk)
+    admin, path = desk.gateway.admin, f"/tenants/{SLUG}/overrides"
+    wanted: dict[str, Any] = {"name": "find_pet", "source": "api", "operation": "GET /pets/{id}", "title": "Find"}
+    made = await admin.post(path, json=wanted)
+    assert (made.status_code, made.headers["location"]) == (201, f"/admin/v1{path}/find_pet")
+    assert (made.json()["status"], made.json()["source"]) == ({"tool": "find_pet"}, "api")
+    assert (await desk.tools())["find_pet"]["title"] == "Find"
+    assert await _called(desk, "get_pet", id=1) == "GET /v1/pets/1"
+
+    again = await admin.post(path, json={**wanted, "name": "another"})
+    assert (again.status_code, "already" in again.json()["detail"]) == (409, True)
+    unknown = await admin.post(path, json={**wanted, "name": "other", "operation": "GET /none"})
+    assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (422, "/operation")
+    taken = await admin.patch(f"{path}/find_pet", json={"name": "list_pets"})
+    assert (taken.status_code, taken.json()["conflicts"][0]["owner"]) == (409, "source:api")
+    nothing = await admin.put(f"{path}/find_pet", json={"source": "api", "operation": "GET /pets/{id}"})
+    assert nothing.status_code == 200  # its name is a change
+    moved = await admin.put(f"{path}/find_pet", json={**wanted, "operation": "GET /pets"})
+    assert (moved.status_code, moved.json()["errors"][0]["pointer"]) == (400, "/operation")
+    renamed = await admin.patch(f"{path}/find_pet", json={"name": "get_pet", "hidden": True})
+    assert (renamed.json()["id"], renamed.json()["name"]) == (made.json()["id"], "get_pet")
+    empty = await admin.patch(f"{path}/get_pet", json={"hidden": None})
+    assert (empty.status_code, "changes nothing" in empty.json()["detail"]) == (400, True)
+    assert (await admin.delete(f"{path}/get_pet")).status_code == 204
+    assert (await admin.get(f"{path}/get_pet")).status_code == 404
+
+    fresh = await admin.patch(f"{path}/list_pets", json={"safety": "moderate"})
+    assert (fresh.status_code, fresh.json()["operation"]) == (200, "GET /pets")
+    assert [one["name"] for one in (await admin.get(path, params={"source": "api"})).json()["items"]] == ["list_pets"]
+    assert (await admin.patch(f"{path}/none", json={"title": "T"})).status_code == 404
+    entries = (await admin.get(f"/tenants/{SLUG}/audit?limit=200&kind=change")).json()["items"]
+    actions = [one["action"] for one in reversed(entries) if one["action"].startswith("tool.")]
+    assert actions == ["tool.override", "tool.override", "tool.override", "tool.reset", "tool.override"]
+
+
+async def test_hints_and_parts_of_results_are_changed_one_by_one(desk: Desk) -> None:
+    """Ours: a change keeps the hints and parts that it does not name; a null restores the document's (ADM-1, OAS-6)."""
+    await _import(desk)
+    await _set(desk, "get_pet", annotations={"readOnlyHint": False}, result={"keep": ["/id"]})
+    shown = await _set(desk, "get_pet", annotations={"openWorldHint": True}, result={"pointer": "/a"})
+    override = shown["status"]["override"]
+    assert (override["annotations"]["readOnlyHint"], override["annotations"]["openWorldHint"]) == (False, True)
+    assert override["result"] == {"pointer": "/a", "keep": ["/id"], "drop": None}
+    shown = await _set(desk, "get_pet", annotations={"readOnlyHint": None, "openWorldHint": None}, result=None)
+    assert shown["status"]["override"] is None
+
+
+async def test_an_override_without_its_operation_waits_under_its_id(desk: Desk) -> None:
+    """Ours: it can be shown and removed, and not be changed, until the operation is back (OAS-6)."""
+    await _import(desk)
+    await _set(desk, "get_pet", title="Find")
+    await _put(desk, without="/pets/{id}")
+    admin, path = desk.gateway.admin, f"/tenants/{SLUG}/overrides"
+    [kept] = (await admin.get(path, params={"waiting": "true"})).json()["items"]
+    assert (kept["name"], kept["status"]) == (kept["id"], {"tool": None})
+    refused = await admin.patch(f"{path}/{kept['id']}", json={"title": "Other"})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/operation")
+    same = await admin.put(f"{path}/{kept['id']}", json=kept)
+    assert (same.status_code, same.json()) == (200, kept)
+    await _put(desk)
+    assert (await admin.get(f"{path}/get_pet")).json()["title"] == "Find"
+    assert (await desk.tools())["get_pet"]["title"] == "Find"

@@ -31,9 +31,9 @@ from gateway.catalog.calls.approvals import (
 )
 from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES
+from gateway.catalog.kinds.overrides import override_tool, reset_tool
 from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.live.attachments import record_attached
-from gateway.catalog.overrides.overrides import override_tool, reset_tool
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import import_source
 from gateway.catalog.sources.sources import remove_source

@@ -15,16 +15,20 @@ from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Conflict, LimitExceeded, NameTaken, NotFound, PreconditionFailed
 from gateway.kinds.index import KINDS
 from gateway.kinds.members import settable
+from gateway.kinds.sources import OVERRIDE
+from gateway.store import operations
 from gateway.store.audit import entries
 from gateway.store.kinds.primitives import TEMPLATES
 from gateway.store.kinds.singletons import POLICY
+from gateway.store.sources import sources
 from gateway.web.kinds.models import models_of
 from tests.integration.catalog.conftest import Changes
-from tests.integration.store.samples import make_primitive
+from tests.integration.store.samples import make_operation, make_primitive, make_source
 from tests.support.kinds import with_key
 
 BY = Author(caller=Operator(), correlation_id="test")
 _BOUNDED = [one for one in COLLECTIONS if one.kind.limit is not None]
+_NAMES = ("one", "two", "three", "one-more")
 each_kind = pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda each: each.kind.name)
 
 
@@ -33,6 +37,8 @@ def _example(collection: Collection[Any], name: str = "") -> Any:
     kind = collection.kind
     models = models_of(kind)
     members = with_key(kind, kind.example, _key(collection, name)) if name else kind.example
+    if name and kind is OVERRIDE:
+        members = {**members, "operation": f"GET /{name}"}  # an operation has one override
     body = models.create.model_validate(members)
     return models.compose(body, models.key_of(body), None)
 
@@ -51,10 +57,19 @@ def _key(collection: Collection[Any], name: str) -> str:
 
 @pytest.fixture
 async def changes(changes: Changes) -> Changes:
-    """The catalog with the template that examples refer to."""
+    """The catalog with the template and the source that examples refer to."""
+    tenant = changes.tenant.id
     template = make_primitive("note://{id}", family=Family.TEMPLATE)
-    async with changes.catalog.store.transaction(changes.tenant.id) as db:
-        await TEMPLATES.insert(changes.tenant.id, db, template)
+    source = replace(make_source(tenant), name="pets")
+    operation = replace(make_operation(source.id, "get_pet"), identity="GET /pets")
+    others = [
+        replace(make_operation(source.id, f"op_{name}"), identity=f"GET /{name}")
+        for name in (*_NAMES, *(f"n{number}" for number in range(4)))
+    ]
+    async with changes.catalog.store.transaction(tenant) as db:
+        await TEMPLATES.insert(tenant, db, template)
+        await sources.insert(source, db)
+        await operations.insert_all(tenant, db, [operation, *others])
     return changes
 
 
@@ -114,8 +129,8 @@ async def test_every_verb_has_its_version_and_entry(changes: Changes, collection
 async def test_names_are_unique_and_not_reserved(changes: Changes, collection: Collection[Any]) -> None:
     """Ours: a taken or reserved name is refused with its owner, and nothing is created under an id (ADM-1)."""
     tenant, catalog, kind = changes.tenant.id, changes.catalog, collection.kind
-    await collection.create(tenant, catalog, _example(collection, "one"), by=BY)
-    taken = {"one": kind.owner_of(_key(collection, "one"))} if kind.keyed != "id" else {}
+    made = await collection.create(tenant, catalog, _example(collection, "one"), by=BY)
+    taken = {"one": kind.owner_of(made)} if kind.keyed != "id" else {}
     for name, owner in {**taken, **kind.reserved}.items():
         with pytest.raises(NameTaken) as refused:
             await collection.create(tenant, catalog, _example(collection, name), by=BY)
@@ -149,7 +164,8 @@ async def test_kinds_of_primitives_share_a_limit(changes: Changes, collection: C
     """Ours: one tenant has at most as many primitives as its policy permits (RES-1)."""
     async with open_changes(changes.tenant.id, changes.catalog, by=BY) as opened:
         await POLICY.save(changes.tenant.id, opened.db, Policy(limits=Limits(primitives=4)))
-    await _is_bounded(changes, collection, 4, present=1)  # the template of the fixture
+    present = 0 if collection.kind is OVERRIDE else 1  # the template of the fixture; overrides are counted apart
+    await _is_bounded(changes, collection, 4, present=present)
 
 
 async def _is_bounded(changes: Changes, collection: Collection[Any], most: int, *, present: int = 0) -> None:

@@ -15,6 +15,7 @@ from gateway.domain.identifiers import (
     GuardrailId,
     KeyId,
     OperationId,
+    OverrideId,
     SourceId,
     TenantId,
     WatchId,
@@ -25,13 +26,12 @@ from gateway.domain.identifiers import (
     new_grant_id,
     new_issuer_id,
     new_operation_id,
-    new_override_id,
     new_sign_in_id,
     new_source_id,
     new_task_id,
 )
 from gateway.domain.live_sources import LiveKind, LivePrimitive, LiveSource, LiveStatus, RememberedPrimitive
-from gateway.domain.overrides import Override, OverrideFields
+from gateway.domain.overrides import Override
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenancy.access import AccessEffect, AccessRule, AccessRules, Role, RoleRule
@@ -71,7 +71,6 @@ from gateway.store import (
     idempotency,
     jobs,
     operations,
-    overrides,
     secrets,
     tenants,
     tool_aliases,
@@ -106,6 +105,7 @@ from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
+from gateway.store.kinds.overrides import OVERRIDES
 from gateway.store.kinds.primitives import ROWS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import ACCESS, CEILINGS, EGRESS, POLICY, RETENTION
@@ -323,15 +323,21 @@ def make_operation(source: SourceId, tool: str, *, safety: Safety = Safety.SAFE)
     )
 
 
-def make_override(source: SourceId, name: str, *, changes: OverrideFields | None = None) -> Override:
+def make_override(source: SourceId, name: str, **members: Any) -> Override:
+    given: dict[str, Any] = members or {
+        "given_name": f"{name}_renamed",
+        "title": f"{name} title",
+        "pinned": {"z": 1.0, "a": [f"{name} pin"]},
+    }
     return Override(
-        id=new_override_id(),
-        source=source,
-        identity=f"GET /{name}",
-        changes=changes
-        or OverrideFields(name=f"{name}_renamed", title=f"{name} title", pinned={"z": 1.0, "a": [f"{name} pin"]}),
+        id=OverrideId(mint("ovr")),
+        name=given.get("given_name") or name,
+        source="petstore",
+        operation=f"GET /{name}",
+        source_id=source,
         created_at=NOW,
         updated_at=NOW,
+        **given,
     )
 
 
@@ -680,7 +686,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await sources.insert(source, db)
         proposal = await _store_versions(tenant.id, db, source.id, slug)
         await operations.insert_all(tenant.id, db, [operation])
-        await overrides.insert(tenant.id, db, override)
+        await OVERRIDES.insert(tenant.id, db, override)
         await tool_aliases.add(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await EGRESS.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await POLICY.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))

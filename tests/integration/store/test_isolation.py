@@ -27,7 +27,6 @@ from gateway.domain.identifiers import (
     new_task_id,
 )
 from gateway.domain.live_sources import LiveKind
-from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.access import AccessRules
 from gateway.domain.tenancy.ceilings import Ceilings
@@ -49,7 +48,6 @@ from gateway.store import (
     jobs,
     name_owners,
     operations,
-    overrides,
     primitives,
     secrets,
     tenants,
@@ -79,6 +77,7 @@ from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.guardrails import GUARDRAILS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
+from gateway.store.kinds.overrides import OVERRIDES
 from gateway.store.kinds.primitives import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.rows import Rows
@@ -106,7 +105,6 @@ from tests.integration.store.samples import (
     make_cut,
     make_grant_secrets,
     make_operation,
-    make_override,
     make_provider_tokens,
     make_signature,
     make_upload,
@@ -132,7 +130,6 @@ _MODULES = (
     idempotency,
     keys,
     operations,
-    overrides,
     name_owners,
     primitives,
     secrets,
@@ -187,6 +184,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (LIVE_SOURCES, lambda v: v.live),
     (TENANTS, lambda v: v.tenant),
     (CREDENTIALS, lambda v: v.credential),
+    (OVERRIDES, lambda v: v.override),
 )
 """The rows of each declared kind, and the victim's object of the kind."""
 
@@ -401,6 +399,7 @@ _CALLS: Mapping[str, _Call] = {
     "operations.remove_all": lambda t, db, v: operations.remove_all(t, db, v.source.id),
     "operations.names": lambda t, db, v: operations.names(t, db),
     "operations.known_names": lambda t, db, v: operations.known_names(t, db, v.source.id),
+    "operations.find_identity": lambda t, db, v: operations.find_identity(t, db, v.source.name, "GET /x"),
     "operations.names_of": lambda t, db, v: operations.names_of(t, db, v.source.id),
     "operations.rename": lambda t, db, v: operations.rename(t, db, v.operation, "planted"),
     "operations.find_named": lambda t, db, v: operations.find_named(t, db, f"{_VICTIM}_tool"),
@@ -413,16 +412,9 @@ _CALLS: Mapping[str, _Call] = {
     "operations.owner": lambda t, db, v: operations.owner(t, db, f"{_VICTIM}_tool"),
     "operations.page": lambda t, db, v: operations.page(t, db, after=None, limit=100),
     "operations.levels": lambda t, db, v: operations.levels(t, db, [f"{_VICTIM}_tool"]),
-    "overrides.insert": lambda t, db, v: overrides.insert(t, db, make_override(v.source.id, "planted")),
-    "overrides.get": lambda t, db, v: overrides.get(t, db, v.source.id, v.override.id),
-    "overrides.of_source": lambda t, db, v: overrides.of_source(t, db, v.source.id),
-    "overrides.page": lambda t, db, v: overrides.page(t, db, v.source.id, after=None, limit=100),
-    "overrides.names": lambda t, db, v: overrides.names(t, db),
-    "overrides.count": lambda t, db, v: overrides.count(t, db),
-    "overrides.save": lambda t, db, v: overrides.save(
-        t, db, replace(v.override, changes=OverrideFields(title="planted"))
-    ),
-    "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
+    "override.of_source": lambda t, db, v: OVERRIDES.of_source(t, db, v.source.id),
+    "override.page_of_source": lambda t, db, v: OVERRIDES.page_of_source(t, db, v.source.id, after=None, limit=100),
+    "override.given_names": lambda t, db, v: OVERRIDES.given_names(t, db),
     "primitives.load": lambda t, db, v: primitives.load(t, db),
     "primitives.names": lambda t, db, v: primitives.names(t, db, v.primitive.family),
     "primitives.tool_levels": lambda t, db, v: primitives.tool_levels(t, db),

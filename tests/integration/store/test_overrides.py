@@ -1,33 +1,36 @@
 """Overrides of imported tools and the names that tools had, as they are stored."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.overrides import ALIAS_LIFETIME, OverrideFields
+from gateway.domain.overrides import ALIAS_LIFETIME, Hints, ResultParts
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NameTaken, NotFound
-from gateway.store import operations, overrides, tool_aliases
+from gateway.store import operations, tool_aliases
 from gateway.store.engine import Store
+from gateway.store.kinds.overrides import OVERRIDES
 from gateway.store.kinds.tenants import TENANTS
 from gateway.store.sources import sources
 from tests.integration.store.samples import make_operation, make_override, make_source, make_tenant
 from tests.support.servers import TestDatabase, execute
 
-EVERYTHING = OverrideFields(
-    name="find",
-    title="Find\N{SNOWMAN}",
-    description="two\nlines",
-    hidden=True,
-    enabled=False,
-    safety=Safety.DANGEROUS,
-    annotations={"readOnlyHint": False},
-    pinned={"z": 2**70, "a": {"y": [1.5, None, "\0"], "b": True}},
-    result={"pointer": "/items", "keep": ["/*/id"]},
-)
+EVERYTHING: Mapping[str, Any] = {
+    "given_name": "find",
+    "title": "Find\N{SNOWMAN}",
+    "description": "two\nlines",
+    "hidden": True,
+    "enabled": False,
+    "safety": Safety.DANGEROUS,
+    "annotations": Hints(readOnlyHint=False),
+    "pinned": {"z": 2**70, "a": {"y": [1.5, None, "\0"], "b": True}},
+    "result": ResultParts(pointer="/items", keep=("/*/id",)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +55,44 @@ async def imported(store: Store) -> Imported:
 
 
 async def test_an_override_comes_back_as_it_was_stored(store: Store, imported: Imported) -> None:
-    """Ours: every member, in its order, with the version that counts up (OAS-6)."""
+    """Ours: every member, in its order, with the version that counts up, and the tool beside it (OAS-6)."""
     tenant, source = imported.tenant, imported.source
-    made = make_override(source, "a", changes=EVERYTHING)
+    made = make_override(source, "a", **EVERYTHING)
     async with store.transaction(tenant) as db:
-        await overrides.insert(tenant, db, made)
-        assert await overrides.get(tenant, db, source, made.id) == made
+        await OVERRIDES.insert(tenant, db, made)
+        shown = replace(made, name="a", tool="a")  # the tool is not renamed yet
+        assert await OVERRIDES.get(tenant, db, made.id) == await OVERRIDES.get(tenant, db, "a") == shown
         [loaded] = await operations.find(tenant, db, ["petstore"], ["GET /a"])
-        assert loaded.override is not None
-        assert loaded.override == made
-        assert list((loaded.override.changes.pinned or {}).keys()) == ["z", "a"]
-        await overrides.save(tenant, db, replace(made, changes=OverrideFields(title="other")))
-        saved = (await overrides.of_source(tenant, db, source))["GET /a"]
-        assert (saved.version, saved.changes) == (2, OverrideFields(title="other"))
+        assert await operations.find_identity(tenant, db, "petstore", "GET /a") == loaded
+        assert loaded.override == shown
+        assert list((shown.pinned or {}).keys()) == ["z", "a"]
+        others: dict[str, Any] = {**dict.fromkeys(EVERYTHING), "title": "other"}
+        await OVERRIDES.save(tenant, db, replace(made, **others))
+        saved = (await OVERRIDES.of_source(tenant, db, source))["GET /a"]
+        assert (saved.version, saved.title, saved.hidden, saved.result) == (2, "other", None, None)
         with pytest.raises(NotFound):
-            await overrides.save(tenant, db, make_override(source, "b"))
-        assert await overrides.remove(tenant, db, made.id)
-        assert not await overrides.remove(tenant, db, made.id)
-        assert await overrides.count(tenant, db) == 0
+            await OVERRIDES.save(tenant, db, make_override(source, "b"))
+        assert await OVERRIDES.remove(tenant, db, made.id)
+        assert not await OVERRIDES.remove(tenant, db, made.id)
+        assert await OVERRIDES.count(tenant, db) == 0
+
+
+async def test_a_row_of_an_earlier_release_is_read(store: Store, imported: Imported) -> None:
+    """Ours: earlier releases write every member, as null where nothing is overridden, and read ours (OAS-6)."""
+    tenant, source = imported.tenant, imported.source
+    made = make_override(source, "a", title="T", result=ResultParts(keep=("/id",)))
+    earlier = (
+        b'{"name":null,"title":"T","description":null,"hidden":null,"enabled":null,"safety":"moderate",'
+        b'"annotations":{"readOnlyHint":false},"pinned":null,"result":{"keep":["/id"]}}'
+    )
+    async with store.transaction(tenant) as db:
+        await OVERRIDES.insert(tenant, db, made)
+        written = (await db.execute(text("select body from overrides"))).scalar_one()
+        assert bytes(written) == b'{"title":"T","result":{"keep":["/id"]}}'
+        await db.execute(text("update overrides set body = :body"), {"body": earlier})
+        read = await OVERRIDES.get(tenant, db, made.id)
+    expected = replace(made, tool="a", safety=Safety.MODERATE, annotations=Hints(readOnlyHint=False))
+    assert read == expected
 
 
 async def test_overrides_are_listed_in_order_and_go_with_their_source(store: Store, imported: Imported) -> None:
@@ -77,29 +100,29 @@ async def test_overrides_are_listed_in_order_and_go_with_their_source(store: Sto
     tenant, source = imported.tenant, imported.source
     async with store.transaction(tenant) as db:
         for name in ("c", "a", "gone", "b"):
-            await overrides.insert(tenant, db, make_override(source, name))
+            await OVERRIDES.insert(tenant, db, make_override(source, name))
         await tool_aliases.add(tenant, db, source, {"GET /a": "old"})
-        first = await overrides.page(tenant, db, source, after=None, limit=3)
-        rest = await overrides.page(tenant, db, source, after=first[-1].identity, limit=3)
-        assert [one.identity for one in (*first, *rest)] == ["GET /a", "GET /b", "GET /c", "GET /gone"]
-        assert (await overrides.names(tenant, db))["gone_renamed"] == "petstore"
+        first = await OVERRIDES.page_of_source(tenant, db, source, after=None, limit=3)
+        rest = await OVERRIDES.page_of_source(tenant, db, source, after=first[-1].operation, limit=3)
+        assert [one.operation for one in (*first, *rest)] == ["GET /a", "GET /b", "GET /c", "GET /gone"]
+        assert (await OVERRIDES.given_names(tenant, db))["gone_renamed"] == "petstore"
         assert await operations.owner(tenant, db, "gone_renamed") == "petstore"
         assert await sources.remove(tenant, db, source)
-        assert (await overrides.count(tenant, db), await tool_aliases.active(tenant, db)) == (0, [])
+        assert (await OVERRIDES.count(tenant, db), await tool_aliases.active(tenant, db)) == (0, [])
 
 
 async def test_no_two_overrides_have_a_name_or_an_operation(store: Store, imported: Imported) -> None:
     """Ours: the database itself refuses the second (OAS-6)."""
     tenant, source = imported.tenant, imported.source
     async with store.transaction(tenant) as db:
-        await overrides.insert(tenant, db, make_override(source, "a", changes=OverrideFields(name="one")))
-    for clash in (make_override(source, "b", changes=OverrideFields(name="one")), make_override(source, "a")):
+        await OVERRIDES.insert(tenant, db, make_override(source, "a", given_name="one"))
+    for clash in (make_override(source, "b", given_name="one"), make_override(source, "a")):
         with pytest.raises(NameTaken):
             async with store.transaction(tenant) as db:
-                await overrides.insert(tenant, db, clash)
+                await OVERRIDES.insert(tenant, db, clash)
     async with store.transaction(tenant) as db:  # without a name they do not meet
-        await overrides.insert(tenant, db, make_override(source, "b", changes=OverrideFields(title="t")))
-        await overrides.insert(tenant, db, make_override(source, "c", changes=OverrideFields(title="t")))
+        await OVERRIDES.insert(tenant, db, make_override(source, "b", title="t"))
+        await OVERRIDES.insert(tenant, db, make_override(source, "c", title="t"))
 
 
 async def test_a_renamed_operation_keeps_its_documents_name(store: Store, imported: Imported) -> None:
@@ -107,9 +130,7 @@ async def test_a_renamed_operation_keeps_its_documents_name(store: Store, import
     tenant, source = imported.tenant, imported.source
     async with store.transaction(tenant) as db:
         [loaded] = await operations.find(tenant, db, ["petstore"], ["GET /a"])
-        await overrides.insert(
-            tenant, db, make_override(source, "a", changes=OverrideFields(name="find", safety=Safety.DANGEROUS))
-        )
+        await OVERRIDES.insert(tenant, db, make_override(source, "a", given_name="find", safety=Safety.DANGEROUS))
         await operations.rename(tenant, db, loaded.tool.operation, "find")
         assert await operations.known_names(tenant, db, source) == {"GET /a": "a", "GET /b": "b", "GET /c": "c"}
         assert await operations.names_of(tenant, db, source) == {"GET /a": "find", "GET /b": "b", "GET /c": "c"}

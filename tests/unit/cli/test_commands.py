@@ -20,6 +20,7 @@ from gateway.cli.commands.identity.keys import key
 from gateway.cli.commands.identity.oauth_clients import client
 from gateway.cli.commands.identity.people import account, consent, grant, person
 from gateway.cli.commands.live_sources import live_source
+from gateway.cli.commands.overrides import override
 from gateway.cli.commands.policies import policy
 from gateway.cli.commands.prompts import prompt
 from gateway.cli.commands.resources import resource, template
@@ -48,6 +49,7 @@ _GROUPS = {
     "egress": egress,
     "ceilings": ceilings,
     "source": source,
+    "override": override,
     "live-source": live_source,
     "tool": tool,
     "resource": resource,
@@ -107,6 +109,7 @@ def test_every_noun_has_its_verbs() -> None:
         "resource-template": sorted([*_OF_PRIMITIVES, "set"]),
         "prompt": sorted([*_OF_PRIMITIVES, "set"]),
         **{name: ["create", "delete", "list", "set", "show", "update"] for name in GROUPS},
+        "override": ["create", "delete", "list", "set", "show", "update"],
         "credential": ["create", "delete", "list", "set", "show", "test", "update"],
         "webhook": ["create", "delete", "list", "rotate", "set", "show", "test"],
         "webhook-endpoint": [

@@ -15,10 +15,10 @@ import orjson
 import pytest
 
 from gateway.catalog import audit
+from gateway.catalog.kinds import overrides
 from gateway.catalog.kinds.singletons import POLICY
 from gateway.catalog.kinds.webhook_endpoints import ENDPOINTS
 from gateway.catalog.notifications import deliveries
-from gateway.catalog.overrides import overrides
 from gateway.catalog.sources import imports, proposals, refreshes, schedule, sources, versions
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.proposals import ProposedDocument, version_tag
@@ -29,7 +29,7 @@ from gateway.catalog.transaction import CatalogChange
 from gateway.domain.audit import AuditFilter
 from gateway.domain.fairness.share import share_of
 from gateway.domain.http.requests import Credential
-from gateway.domain.overrides import OverrideFields
+from gateway.domain.overrides import Override
 from gateway.domain.refusals import SourceShrunk
 from gateway.domain.sources import Source
 from gateway.domain.tenancy.policy import Policy, Safety
@@ -403,8 +403,8 @@ async def test_overrides_survive_an_activation_and_a_rollback(desk: Desk) -> Non
     """Ours: an override belongs to its operation; it also waits for an operation that is gone for a version (OAS-6)."""
     await desk.add()
 
-    def rename(fields: OverrideFields) -> OverrideFields:
-        return replace(fields, name="find_pets", safety=Safety.DANGEROUS)
+    def rename(one: Override) -> Override:
+        return replace(one, name="find_pets", safety=Safety.DANGEROUS)
 
     await overrides.override_tool(desk.tenant, desk.catalog, "list_pets", rename, by=BY)
     without: dict[str, Any] = {**desk.document, "paths": {**desk.document["paths"], "/pets": {}}}
@@ -416,8 +416,8 @@ async def test_overrides_survive_an_activation_and_a_rollback(desk: Desk) -> Non
     await desk.activate(1)
 
     assert await desk.tools() == {"find_pets", "create_pet", "get_pet", "delete_pet"}
-    found = await overrides.page_overrides(desk.tenant, desk.catalog, "pets", after=None, limit=10)
-    assert [(one.tool, one.override.changes.safety) for one in found] == [("find_pets", Safety.DANGEROUS)]
+    found = await overrides.page_of_source(desk.tenant, desk.catalog, "pets", after=None, limit=10)
+    assert [(one.tool, one.safety) for one in found] == [("find_pets", Safety.DANGEROUS)]
 
 
 async def test_a_change_of_a_part_of_a_document_is_found(desk: Desk) -> None:

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from gateway.catalog.overrides.validation import validate_override
-from gateway.domain.overrides import NOTHING, OverrideFields
+from gateway.domain.overrides import Hints, Override, ResultParts
 from gateway.errors import ToolValidationError
+from tests.support.overrides import make_changes
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -22,23 +23,17 @@ DEFINITION = msgspec.json.encode({"name": "get_pet", "inputSchema": _SCHEMA})
 @pytest.mark.parametrize(
     ("changes", "pointers"),
     [
-        (OverrideFields(pinned={"idd": 1}), ["/pinned/idd"]),
-        (OverrideFields(pinned={"a/b": 1, "x": 2}), ["/pinned/a~1b", "/pinned/x"]),
-        (OverrideFields(pinned={"id": 0}), ["/pinned/id"]),
-        (OverrideFields(pinned={"id": "1"}), ["/pinned/id"]),
-        (OverrideFields(pinned={"region": "asia"}), ["/pinned/region"]),
-        (OverrideFields(pinned={"region": "x" * 70_000}), ["/pinned"]),
-        (OverrideFields(name="has space"), ["/name"]),
-        (OverrideFields(name="x" * 65), ["/name"]),
-        (OverrideFields(title="a\x1b[0m"), ["/title"]),
-        (OverrideFields(description="a\N{RIGHT-TO-LEFT OVERRIDE}"), ["/description"]),
-        (OverrideFields(result={"pointer": "items"}), ["/result/pointer"]),
-        (OverrideFields(result={"keep": ["id"]}), ["/result/keep/0"]),
-        (OverrideFields(result={"pick": 1}), ["/result/pick"]),
-        (OverrideFields(annotations={"readOnly": True}), ["/annotations/readOnly"]),
+        (make_changes(pinned={"idd": 1}), ["/pinned/idd"]),
+        (make_changes(pinned={"a/b": 1, "x": 2}), ["/pinned/a~1b", "/pinned/x"]),
+        (make_changes(pinned={"id": 0}), ["/pinned/id"]),
+        (make_changes(pinned={"id": "1"}), ["/pinned/id"]),
+        (make_changes(pinned={"region": "asia"}), ["/pinned/region"]),
+        (make_changes(pinned={"region": "x" * 70_000}), ["/pinned"]),
+        (make_changes(title="a\x1b[0m"), ["/title"]),
+        (make_changes(description="a\N{RIGHT-TO-LEFT OVERRIDE}"), ["/description"]),
     ],
 )
-def test_what_cannot_be_had_is_refused_at_its_place(changes: OverrideFields, pointers: list[str]) -> None:
+def test_what_cannot_be_had_is_refused_at_its_place(changes: Override, pointers: list[str]) -> None:
     """Ours: a pin must be an argument with a value that it takes; the rest is held to the protocol (OAS-6)."""
     with pytest.raises(ToolValidationError) as refused:
         validate_override(changes, DEFINITION)
@@ -49,20 +44,20 @@ def test_what_cannot_be_had_is_refused_at_its_place(changes: OverrideFields, poi
 def test_the_refusal_of_a_pin_names_the_arguments_there_are() -> None:
     """Ours: a typing mistake is seen at once (OAS-6)."""
     with pytest.raises(ToolValidationError, match="its arguments: id, region"):
-        validate_override(OverrideFields(pinned={"idd": 1}), DEFINITION)
+        validate_override(make_changes(pinned={"idd": 1}), DEFINITION)
 
 
 def test_a_pin_need_not_fix_all_that_is_required() -> None:
     """Ours: what is not pinned is the caller's to give (OAS-6)."""
-    changes = OverrideFields(pinned={"region": "eu"})
+    changes = make_changes(pinned={"region": "eu"})
 
     assert validate_override(changes, DEFINITION) == changes
 
 
 def test_members_that_say_nothing_are_not_stored() -> None:
     """Ours: an override that wants nothing otherwise is none (OAS-6)."""
-    said = OverrideFields(hidden=False, enabled=True, annotations={}, pinned={}, result={})
+    said = make_changes(hidden=False, enabled=True, annotations=Hints(), pinned={}, result=ResultParts())
 
-    assert validate_override(said, DEFINITION) == NOTHING
+    assert validate_override(said, DEFINITION) == make_changes()
     assert validate_override(said, DEFINITION).is_empty
-    assert validate_override(OverrideFields(enabled=False), DEFINITION) == OverrideFields(enabled=False)
+    assert validate_override(make_changes(enabled=False), DEFINITION) == make_changes(enabled=False)

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from gateway.catalog.snapshots.composition import Renamed, compose, index_operations
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive, primitives_for
 from gateway.catalog.snapshots.snapshot import Snapshot
-from gateway.domain.identifiers import OperationId, OverrideId, PrimitiveId, SourceId, TenantId
-from gateway.domain.overrides import Alias, LoadedOperation, Override, OverrideFields
+from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId, TenantId
+from gateway.domain.overrides import Alias, LoadedOperation, Override
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.domain.tools import PrimitiveOrigin, Tool
+from tests.support.overrides import make_changes
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -46,16 +47,7 @@ def _operation(
     return LoadedOperation(tool=tool, operation_id=operation_id, is_listed=is_listed)
 
 
-def _override(operation: LoadedOperation, changes: OverrideFields) -> LoadedOperation:
-    tool = operation.tool
-    override = Override(
-        id=OverrideId(f"ovr_{tool.name}"),
-        source=tool.source,
-        identity=tool.identity,
-        changes=changes,
-        created_at=_NOW,
-        updated_at=_NOW,
-    )
+def _override(operation: LoadedOperation, override: Override) -> LoadedOperation:
     return replace(operation, override=override)
 
 
@@ -154,8 +146,8 @@ def test_the_level_of_a_pinned_operation_is_that_of_the_import() -> None:
 
 def test_hidden_tools_are_there_for_handlers_and_those_switched_off_are_not() -> None:
     """Ours: an override takes a tool out of the lists, or out of everything (OAS-6)."""
-    hidden = _override(_operation("hidden"), OverrideFields(hidden=True))
-    off = _override(_operation("off"), OverrideFields(enabled=False))
+    hidden = _override(_operation("hidden"), make_changes(hidden=True))
+    off = _override(_operation("off"), make_changes(enabled=False))
     code = primitives_for(_Code(_added("off"), _added("hidden")), "acme")
     composed = compose([hidden, off, _operation("plain")], [], code)
 
@@ -170,8 +162,8 @@ def test_an_old_name_leads_to_its_tool_unless_somebody_has_it() -> None:
     operations = [
         _operation("new"),
         _operation("other"),
-        _override(_operation("off"), OverrideFields(enabled=False)),
-        _override(_operation("hidden"), OverrideFields(hidden=True)),
+        _override(_operation("off"), make_changes(enabled=False)),
+        _override(_operation("hidden"), make_changes(hidden=True)),
     ]
     taken = [("other", "GET /new"), ("own", "GET /new"), ("coded", "GET /new"), ("off", "GET /new")]
     aliases = [_alias(name, identity) for name, identity in taken]
@@ -186,7 +178,7 @@ def test_an_old_name_leads_to_its_tool_unless_somebody_has_it() -> None:
 
 def test_the_level_of_a_caller_follows_the_override_and_the_old_name() -> None:
     """Ours: steps that call a tool by a name it had are as dangerous as the tool is now (OAS-6)."""
-    operation = _override(_operation("new"), OverrideFields(safety=Safety.DANGEROUS))
+    operation = _override(_operation("new"), make_changes(safety=Safety.DANGEROUS))
     caller = replace(_own("caller"), refers=("tool:old",), safety=Safety.SAFE, assessed=Safety.SAFE)
     composed = compose([operation], [caller], (), aliases=[_alias("old", "GET /new")])
 

@@ -19,9 +19,9 @@ from gateway.definitions.json_schema.metered_schema import MeteredSchema
 from gateway.definitions.json_schema.nearest_faults import nearest_faults
 from gateway.definitions.json_schema.tree import SchemaTree
 from gateway.definitions.json_schema.validator import DeferredCheck, compile_input, compile_output
-from gateway.domain.overrides import OverrideFields
 from gateway.errors import ToolValidationError
 from tests.support.examples import at_least
+from tests.support.overrides import make_changes
 from tests.support.random_schemas import DIALECTS, NAMES, RandomSchemas
 from tests.support.snapshots import custom
 
@@ -90,7 +90,7 @@ def test_every_schema_can_be_listed_with_overrides_and_fields(seed: int) -> None
     except ToolValidationError:
         return
     text = msgspec.json.encode(tool)
-    changed = overlay(replace(custom("t"), definition=text), OverrideFields(pinned={"a": made.value()}))
+    changed = overlay(replace(custom("t"), definition=text), make_changes(pinned={"a": made.value()}))
 
     assert compile_input(changed.definition)
     assert b'"_fields"' in with_fields(text)
