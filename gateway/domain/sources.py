@@ -8,7 +8,7 @@ from typing import Annotated
 from gateway.domain.http.plans import Location, RequestPlan
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.members.formats import METHOD, PREFIX
-from gateway.domain.members.markers import About, Bounds, Form, Length, Shape, StoredAs
+from gateway.domain.members.markers import About, Bounds, Form, Length, Option, Shape, StoredAs
 from gateway.domain.members.values import Url
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.recorded_fields import Concealed, Omitted
@@ -139,7 +139,11 @@ class Source:
         About("The exposure of operations: as tools, through the query tools, or both."),
         Shape.LISTED,
     ] = Exposure.TOOLS
-    url: Annotated[Concealed[Url | None], About("The URL of the document; null if the document was uploaded.")] = None
+    url: Annotated[
+        Concealed[Url | None],
+        About("The URL of the document; null if the document was uploaded."),
+        Option(is_special=True),
+    ] = None
     include: Annotated[
         tuple[OperationRule, ...],
         _MAX_ENTRIES,
@@ -148,6 +152,7 @@ class Source:
             "decide."
         ),
         Shape.KEPT,
+        Option(is_special=True),
     ] = ()
     """An operation is selected if `include` is empty or one of its rules matches, and no rule of `exclude` matches."""
     exclude: Annotated[
@@ -155,6 +160,7 @@ class Source:
         _MAX_ENTRIES,
         About("Operations that match any of these rules are excluded."),
         Shape.KEPT,
+        Option(is_special=True),
     ] = ()
     output_schemas: Annotated[
         bool, About("True lists output schemas; a result that does not match its schema becomes an error.")
@@ -164,11 +170,13 @@ class Source:
         Length(most=20),
         About("Parameters that credentials fill in every request, whatever the document declares."),
         Shape.KEPT,
+        Option(is_special=True),
     ] = ()
     timeout_s: Annotated[
         float | None,
         Bounds(least=0.1, most=3600),
         About("Time limit of its calls in seconds, within the operator's maximum; null means the usual ones."),
+        Shape.DURATION,
     ] = None
     refresh_policy: Annotated[
         RefreshPolicy,
@@ -182,6 +190,7 @@ class Source:
         Bounds(least=1, most=30 * 86_400),
         About("Seconds between scheduled refreshes from the URL, varied by up to 10 %; null: no schedule."),
         Shape.DURATION,
+        Option(nothing="never"),
     ] = None
     schemes: tuple[str, ...] = ()
     """Names of the security schemes with a stored credential; the credentials are not part of this value."""

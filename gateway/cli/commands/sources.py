@@ -14,21 +14,16 @@ from gateway.cli.input.declarations import read_declarations
 from gateway.cli.input.declared_items import path_and_fields, send_all
 from gateway.cli.input.documents import name_of, read_document
 from gateway.cli.input.import_options import (
+    REPLACED,
     ImportArguments,
-    base_url_option,
     credential_option,
     entry_option,
-    expose_option,
     login_option,
-    output_schemas_option,
     parameter_option,
-    prefix_option,
-    refresh_interval_option,
-    refresh_policy_option,
-    timeout_option,
+    source_options,
     wait_option,
 )
-from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
+from gateway.cli.input.import_request import Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object
 from gateway.cli.input.selections import selection_options
 from gateway.cli.kinds.commands import KindCommands
@@ -94,17 +89,11 @@ def show_status(context: AdminContext, name: str | None) -> None:
 @click.argument("name")
 @click.argument("spec")
 @entry_option
-@base_url_option
-@prefix_option
-@expose_option
+@source_options(is_new=True)
 @credential_option
 @login_option
 @parameter_option
-@timeout_option
 @selection_options
-@output_schemas_option
-@refresh_policy_option
-@refresh_interval_option
 @dry_run_option
 @wait_option
 @with_tenant
@@ -130,17 +119,11 @@ def add_source(
 @click.argument("name", metavar="NAME|FILE")
 @click.argument("spec", required=False)
 @entry_option
-@base_url_option
-@prefix_option
-@expose_option
+@source_options(is_new=True)
 @credential_option
 @login_option
 @parameter_option
-@timeout_option
 @selection_options
-@output_schemas_option
-@refresh_policy_option
-@refresh_interval_option
 @dry_run_option
 @removals_option
 @wait_option
@@ -180,17 +163,11 @@ def set_source(
 @click.argument("name")
 @click.argument("spec", required=False)
 @entry_option
-@base_url_option
-@prefix_option
-@expose_option
+@source_options(is_new=False)
 @credential_option
 @login_option
 @parameter_option
-@timeout_option
 @selection_options
-@output_schemas_option
-@refresh_policy_option
-@refresh_interval_option
 @dry_run_option
 @removals_option
 @wait_option

@@ -61,7 +61,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArg
     document = read_document(spec)
     _refuse_invalid(document)
     fields = import_fields(options)
-    reachable = find_loopback(document, base_url=options["base_url"])
+    reachable = find_loopback(document, base_url=options["member_base_url"])
     with _folder(data_dir) as folder, Progress(is_silent=as_json) as progress:
         settings = local_settings(port=port, folder=folder, reachable=reachable)
         progress.stage("Starting the gateway with PostgreSQL and Redis of its own")

@@ -1,62 +1,58 @@
 """Command line options of an import. `import_request` sends the import, so `--help` needs no HTTP client."""
 
-from typing import NotRequired
+from collections.abc import Callable, Mapping
+from typing import Any, NotRequired
 
 import click
 
-from gateway.cli.input.options import DurationType
+from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.selections import SelectionOptions
-from gateway.domain.sources import Exposure
-from gateway.domain.updates.source_versions import RefreshPolicy
+from gateway.cli.kinds.options import Command, add_options, fields_of, options_of
+from gateway.kinds.members import settable
+from gateway.kinds.sources import SOURCE
 
 
 class ImportArguments(SelectionOptions):
     """The options of an import, except the document."""
 
-    base_url: str | None
-    prefix: str | None
-    expose: str | None
-    output_schemas: bool | None
-    refresh_policy: NotRequired[str | None]
-    refresh_interval: NotRequired[int | None]
+    member_base_url: str | None
+    member_prefix: str | None
+    member_expose: str | None
+    member_output_schemas: bool | None
+    member_refresh_policy: NotRequired[str | None]
+    member_refresh_interval: NotRequired[int | str | None]
+    member_timeout: NotRequired[int | str | None]
     parameters: NotRequired[tuple[str, ...]]
-    timeout: NotRequired[int | None]
     wait: NotRequired[bool]
     replace: NotRequired[bool]
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
 
 
-class RefreshIntervalType(DurationType):
-    """A duration, or `never`, in seconds; 0 for `never`."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number of seconds; any other format is a usage error."""
-        return 0 if value == "never" else super().convert(value, param, ctx)
+_ALL = options_of(SOURCE, is_new=True)
+REPLACED = tuple(one.name for one in settable(SOURCE.of) if one.name != "url")
+"""The options that a PUT resets if they are not sent."""
 
 
-base_url_option = click.option("--base-url", help="The base URL of the API; it replaces the servers of the document.")
-prefix_option = click.option("--prefix", help="The prefix of every tool name.")
-expose_option = click.option(
-    "--expose",
-    type=click.Choice([exposure.value for exposure in Exposure]),
-    help="tools: one tool for each operation; query: seven query tools for all operations; or both. Default: tools.",
-)
-output_schemas_option = click.option(
-    "--output-schemas/--no-output-schemas",
-    default=None,
-    help="List output schemas, which results must match; default: no.",
-)
-refresh_policy_option = click.option(
-    "--refresh-policy",
-    type=click.Choice([policy.value for policy in RefreshPolicy]),
-    help="manual: changes at the URL are proposed; additions: mere additions are activated. Default: manual.",
-)
-refresh_interval_option = click.option(
-    "--refresh-interval",
-    type=RefreshIntervalType(),
-    help="The time between refreshes from the URL, such as 6h; never: no schedule. Default: never.",
-)
+def _of(*names: str) -> Callable[[Command], Command]:
+    """Add the options of these members of sources to a command."""
+    chosen = [one for one in _ALL if one.member.name in names]
+    return lambda command: add_options(command, chosen)
+
+
+def source_options(*, is_new: bool) -> Callable[[Command], Command]:
+    """Add the declared options of sources to a command."""
+    chosen = options_of(SOURCE, is_new=is_new)
+    return lambda command: add_options(command, chosen)
+
+
+def declared_fields(options: Mapping[str, Any]) -> JsonObject:
+    """The fields of a request that the declared options describe, of a command that has some of them."""
+    return fields_of([one for one in _ALL if one.parameter in options], options)
+
+
+base_url_option, prefix_option = _of("base_url"), _of("prefix")
+expose_option, output_schemas_option = _of("expose"), _of("output_schemas")
 entry_option = click.option("--entry", metavar="PATH", help="The root document of an archive, if several are possible.")
 credential_option = click.option(
     "--credential",
@@ -72,9 +68,6 @@ parameter_option = click.option(
     metavar="LOCATION:NAME=CREDENTIAL",
     help="A header, query parameter, cookie or path placeholder that the credential of this name fills, such as "
     "header:X-API-Key=key with --credential key=VALUE.",
-)
-timeout_option = click.option(
-    "--timeout", type=DurationType(), help="The time limit of calls, such as 2m, within the operator's maximum."
 )
 wait_option = click.option(
     "--wait", is_flag=True, help="If the rate limit refuses the import, wait and send it again, for at most 5 minutes."

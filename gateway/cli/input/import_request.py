@@ -9,27 +9,13 @@ from gateway.cli.client.rate_limit import send_within
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import DocumentArgument
-from gateway.cli.input.import_options import ImportArguments
+from gateway.cli.input.import_options import ImportArguments, declared_fields
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.limits import MAX_WAIT_S
 from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.input.selections import selection_fields
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.tables import thousands
-
-REPLACED = (
-    "base_url",
-    "prefix",
-    "expose",
-    "include",
-    "exclude",
-    "output_schemas",
-    "parameters",
-    "timeout_s",
-    "refresh_policy",
-    "refresh_interval_s",
-)
-"""The options that a PUT resets if they are not sent."""
 
 _CHUNK = 1024 * 1024
 
@@ -55,17 +41,7 @@ def import_fields(options: ImportArguments) -> JsonObject:
     Raises:
         Failure: a credential has the wrong form, or its file or variable cannot be read.
     """
-    given = {
-        "base_url": options["base_url"],
-        "prefix": options["prefix"],
-        "expose": options["expose"],
-        "output_schemas": options["output_schemas"],
-        "refresh_policy": options.get("refresh_policy"),
-        "timeout_s": options.get("timeout"),
-    }
-    wanted: JsonObject = {name: value for name, value in given.items() if value is not None}
-    if (interval := options.get("refresh_interval")) is not None:
-        wanted["refresh_interval_s"] = interval or None
+    wanted = declared_fields(options)
     if parameters := options.get("parameters"):
         wanted["parameters"] = [_parse_parameter(text) for text in parameters]
     wanted |= selection_fields(options)

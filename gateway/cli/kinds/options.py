@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import Any
 
 import click
@@ -233,7 +234,7 @@ def _about(one: OptionOf) -> str:
     if Shape.DURATION in one.member.marks:
         bounds = one.member.mark(Bounds)
         limits = (
-            "" if bounds is None else f" ({write_duration(int(bounds.least))} to {write_duration(int(bounds.most))})"
+            "" if bounds is None else f" ({write_duration(ceil(bounds.least))} to {write_duration(int(bounds.most))})"
         )
         text = text.replace(" in seconds", limits)
     if one.parent is not None:

@@ -151,10 +151,10 @@ def _local_options(options: StdioOptions) -> LocalOptions:
     fields = selection_fields(options)
     given = parse_credentials(options["credentials"], logins=options["logins"])
     return LocalOptions(
-        expose=Exposure(options["expose"] or Exposure.TOOLS),
+        expose=Exposure(options["member_expose"] or Exposure.TOOLS),
         include=_rules(fields.get("include")),
         exclude=_rules(fields.get("exclude")),
-        output_schemas=bool(options["output_schemas"]),
+        output_schemas=bool(options["member_output_schemas"]),
         credentials={scheme: _credential(secret) for scheme, secret in given.items()},
     )
 

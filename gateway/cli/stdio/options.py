@@ -14,8 +14,8 @@ class StdioOptions(SelectionOptions):
 
     prefixes: tuple[str, ...]
     base_urls: tuple[str, ...]
-    expose: str | None
-    output_schemas: bool | None
+    member_expose: str | None
+    member_output_schemas: bool | None
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
     safe: str
@@ -26,8 +26,8 @@ class StdioOptions(SelectionOptions):
 def on_streams(given: ImportArguments) -> StdioOptions:
     """Return the options of an import, completed for a server on standard streams with the default policy."""
     own = {
-        "prefixes": () if given["prefix"] is None else (given["prefix"],),
-        "base_urls": () if given["base_url"] is None else (given["base_url"],),
+        "prefixes": () if given["member_prefix"] is None else (given["member_prefix"],),
+        "base_urls": () if given["member_base_url"] is None else (given["member_base_url"],),
         **LOCAL_DECISIONS,
     }
     return cast("StdioOptions", {**given, **own})

@@ -195,12 +195,11 @@ async def test_a_declared_request_may_take_longer_than_the_usual_limits(desk: De
 def test_the_command_line_names_filled_parameters() -> None:
     """Ours: `source add --parameter header:X-Key=key --credential key=…` is one request (CLI-1)."""
     options: Any = {
-        **dict.fromkeys(("base_url", "prefix", "expose", "output_schemas")),
         **dict.fromkeys(SelectionOptions.__annotations__, ()),
         "credentials": ("key=secret",),
         "logins": (),
         "parameters": ("header:X-Key=key", "query:a:b=key"),
-        "timeout": 120,
+        "member_timeout": 120,
     }
     fields = import_fields(options)
 

@@ -12,8 +12,8 @@ from gateway.cli.commands.live_sources import live_source
 from gateway.cli.commands.sources import source
 from gateway.cli.kinds.index import watch
 
-_PLAIN = [(watch, "create", "--interval"), (watch, "update", "--interval"), (issuer, "create", "--max-lifetime")]
-_WITH_UNITS = [(key, "rotate", "--overlap"), (source, "add", "--timeout"), (issuer, "create", "--grant-idle")]
+_PLAIN = [(watch, "create", "--interval"), (source, "add", "--timeout"), (issuer, "create", "--max-lifetime")]
+_WITH_UNITS = [(key, "rotate", "--overlap"), (issuer, "create", "--grant-idle")]
 
 
 def _types(options: Sequence[tuple[click.Group, str, str]]) -> Iterator[click.ParamType[Any]]:
@@ -26,7 +26,7 @@ def test_every_duration_takes_units_and_older_options_take_seconds_too() -> None
     older, newer = list(_types(_PLAIN)), list(_types(_WITH_UNITS))
     [timeout] = _types([(live_source, "create", "--timeout")])
 
-    assert [one.convert("15m", None, None) for one in (*older, *newer)] == [900] * 6
+    assert [one.convert("15m", None, None) for one in (*older, *newer)] == [900] * 5
     assert [one.convert("900", None, None) for one in older] == [900] * 3
     for one in newer:
         with pytest.raises(click.BadParameter, match="must be a number with s, m, h or d"):

@@ -16,10 +16,10 @@ from gateway.cli.input.secrets import parse_credentials
 from gateway.cli.output.progress import Progress
 
 _NOTHING: ImportArguments = {
-    "base_url": None,
-    "prefix": None,
-    "expose": None,
-    "output_schemas": None,
+    "member_base_url": None,
+    "member_prefix": None,
+    "member_expose": None,
+    "member_output_schemas": None,
     "credentials": (),
     "logins": (),
     "include_operation": (),
@@ -80,7 +80,7 @@ def test_a_malformed_credential_is_refused_without_repeating_it(
 
 def test_only_what_was_given_is_sent() -> None:
     """Ours: the gateway's defaults stay the gateway's."""
-    assert import_fields({**_NOTHING, "prefix": "p_"}) == {"prefix": "p_"}
+    assert import_fields({**_NOTHING, "member_prefix": "p_"}) == {"prefix": "p_"}
 
 
 def test_what_is_included_narrows_and_what_is_excluded_adds_up() -> None:
@@ -91,7 +91,7 @@ def test_what_is_included_narrows_and_what_is_excluded_adds_up() -> None:
         "include_method": ("GET",),
         "exclude_path": ("/admin/*",),
         "exclude_operation": ("*Secret*", "x"),
-        "output_schemas": False,
+        "member_output_schemas": False,
     }
 
     assert import_fields(given) == {
