@@ -24,7 +24,7 @@ from gateway.catalog.kinds.overrides import (
 from gateway.catalog.kinds.primitives import TOOLS
 from gateway.domain.members.formats import TOOL_NAME
 from gateway.domain.overrides import Override, OverrideStatus
-from gateway.errors import Fault, InvalidBody
+from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.kinds.members import settable
 from gateway.kinds.primitives import TOOL
 from gateway.kinds.sources import OVERRIDE
@@ -114,7 +114,32 @@ _OF_SOURCE: Noun[Override] = Noun(
     shown=_SHOWN,
     show=each(_show),
 )
-"""The paths of earlier releases. An id is that of one override, so the source in the path is not compared."""
+"""The paths of earlier releases."""
+
+
+async def show_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """Show an override."""
+    return await _OF_SOURCE.respond(admin, call, await _find(admin, call))
+
+
+async def delete_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
+    """Remove an override, even if its operation no longer exists."""
+    one = await _find(admin, call)
+    await OVERRIDES.remove(call.tenant, admin.catalog, one.id, by=call.by, expected=call.expected)
+    return AdminResponse(status=204)
+
+
+async def _find(admin: AdminDependencies, call: Plain) -> Override:
+    """The override of the path.
+
+    Raises:
+        NotFound: the tenant has none, or it is of another source.
+    """
+    one = await OVERRIDES.get(call.tenant, admin.catalog, call.path["id"])
+    if call.path["name"] not in {one.source, one.source_id}:
+        raise NotFound("no such override of this source")
+    return one
+
 
 ENDPOINTS = (
     endpoint(
@@ -141,8 +166,25 @@ ENDPOINTS = (
         has_tag=True,
     ),
     endpoint("GET", _OF_SOURCE.path, list_overrides, NoBody, PageQuery, {200: _PAGE}, called="list_source_overrides"),
-    _OF_SOURCE.show_route("Show an override.", OVERRIDES.get),
-    _OF_SOURCE.delete_route(
-        "Remove an override, even if its operation no longer exists.", OVERRIDES.remove, problems={409}
+    endpoint(
+        "GET",
+        _OF_SOURCE.item,
+        show_override,
+        NoBody,
+        NoQuery,
+        {200: _SHOWN},
+        called="get_source_override",
+        has_tag=True,
+    ),
+    endpoint(
+        "DELETE",
+        _OF_SOURCE.item,
+        delete_override,
+        NoBody,
+        NoQuery,
+        {204: None},
+        called="delete_source_override",
+        problems={409},
+        has_tag=True,
     ),
 )

@@ -52,4 +52,4 @@ uploaded_documents = Table(
     Column("is_archive", Boolean, nullable=False),
     Column("expires_at", _timestamp, nullable=False),
 )
-"""Migration 0056 defines it."""
+"""Migration 0054 defines it."""

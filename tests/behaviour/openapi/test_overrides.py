@@ -415,6 +415,11 @@ async def test_another_tenant_has_its_own_overrides(desk: Desk, expose: str) -> 
     own = (await desk.gateway.admin.get(OVERRIDES)).json()["items"][0]["id"]
     assert (await desk.gateway.admin.get(f"/tenants/other/sources/api/overrides/{own}")).status_code == 404
     assert (await desk.gateway.admin.delete(f"/tenants/other/sources/api/overrides/{own}")).status_code == 404
+    await desk.gateway.import_document("acme", pets(desk.upstream.url), name="second", prefix="second_")
+    for method in ("GET", "DELETE"):
+        refused = await desk.gateway.admin.request(method, f"/tenants/acme/sources/second/overrides/{own}")
+        assert refused.status_code == 404
+    assert (await desk.gateway.admin.get(f"{OVERRIDES}/{own}")).is_success
     assert (await desk.gateway.admin.patch("/tenants/other/tools/list_pets", json={"name": "find_pet"})).is_success
 
 

@@ -5,7 +5,7 @@ Only adds: code of earlier revisions works on this schema.
 
 from alembic import op
 
-revision = "0056"
+revision = "0054"
 down_revision = "0053"
 branch_labels = None
 depends_on = None

@@ -5,8 +5,8 @@ Only adds: code of earlier revisions works on this schema. What it stores belong
 
 from alembic import op
 
-revision = "0057"
-down_revision = "0056"
+revision = "0055"
+down_revision = "0054"
 branch_labels = None
 depends_on = None
 
