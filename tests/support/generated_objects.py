@@ -34,6 +34,7 @@ from gateway.kinds.members import (
     without_none,
 )
 from gateway.kinds.singletons import SINGLETONS
+from gateway.kinds.sources import OVERRIDE
 from gateway.web.kinds.annotations import sent_type
 from tests.support.gateway import RunningGateway
 from tests.support.issuer import LocalProvider, add_provider, new_issuer
@@ -54,6 +55,27 @@ _OF_USER = {"kind": "user", "place": "bearer", "client_id": "gateway", "value": 
 _ENDPOINTS = dict.fromkeys(("authorization_url", "token_url", "revocation_url"), f"{_HOSTS[0]}/generated")
 _HOOK = {"url": _HOSTS[0], "credential": "vendor1"}
 _MOST_TRIES = 50
+_MOST_OPERATIONS = 120
+_NEUTRAL: Mapping[str, Mapping[str, object]] = {"override": {"enabled": True, "result": {}}}
+"""Values that mean the same as the default, as which the gateway stores them."""
+
+
+def operation_of(number: int) -> str:
+    """The operation that the override of this number changes; an operation has one override."""
+    return f"GET /generated/{number}" if number else "GET /pets"
+
+
+def _operation(number: int) -> dict[str, Any]:
+    any_value = [{"name": "generated", "in": "query", "schema": {}}]
+    return {"operationId": f"op_{number}", "parameters": any_value, "responses": {"200": {"description": "Done."}}}
+
+
+_DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Pets", "version": "1"},
+    "servers": [{"url": "https://pets.example"}],
+    "paths": {operation_of(n).removeprefix("GET "): {"get": _operation(n)} for n in range(_MOST_OPERATIONS)},
+}
 UNREACHED = {("credential", "reference"): "needs a store: tests/behaviour/admin/test_secret_references.py"}
 """Members that no generated object has, and the reason."""
 
@@ -69,6 +91,7 @@ def _further(provider: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
             {**_OF_USER, "server": provider},
             {**_OF_USER, "kind": "exchange", "issuer": "corp"},
         ),
+        "override": ({"source": "pets", "result": {"pointer": "/generated"}},),
         "guardrail": (
             {"check": "secrets", "phases": ["call"], "action": "block", "patterns": ["aws-access-key"]},
             {"check": "size", "phases": ["call"], "action": "block", "max_bytes": 7},
@@ -133,9 +156,12 @@ class Generator:
     async def _find(self, kind: Declared, shape: Mapping[str, Any], number: int, wanted: str) -> Manifest | None:
         """An accepted object of this shape, with as many other members as go with it; if named, with this one."""
         members = {one.name: one for one in settable(kind.of) if one.is_stored}
+        shape = {**shape, "operation": operation_of(number)} if kind is OVERRIDE else shape
         fixed = shape.keys() & members.keys() - {wanted}
         open_members = {name: one for name, one in members.items() if name == wanted or not _is_choice(one)}
         left = {name: list(self._choices(one)) for name, one in open_members.items()} | {n: [shape[n]] for n in fixed}
+        neutral = _NEUTRAL.get(kind.name, {})
+        left = {name: [one for one in values if one != neutral.get(name, ...)] for name, values in left.items()}
         left = {name: values for name, values in left.items() if values}
         key = _numbered(kind, number)
         for _ in range(_MOST_TRIES):
@@ -187,6 +213,7 @@ class Generator:
 async def generate_tenant(gateway: RunningGateway, upstream: RecordingUpstream, slug: str) -> Mapping[str, Generated]:
     """Create a tenant with generated objects of every kind, and an issuer that some of them name."""
     await tenant_for_manifests(gateway, slug)
+    await gateway.import_document(slug, _DOCUMENT, name="pets")
     provider = LocalProvider(new_issuer(upstream))
     await add_provider(gateway, slug, provider)
     return await Generator(gateway, slug, provider.issuer.url).run()

@@ -12,8 +12,9 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import Declared
 from gateway.kinds.singleton import Singleton
+from gateway.kinds.sources import OVERRIDE
 from tests.support.gateway import OPERATOR_KEY, RunningGateway
-from tests.support.generated_objects import Generated, generate_tenant, with_number
+from tests.support.generated_objects import Generated, generate_tenant, operation_of, with_number
 from tests.support.kinds import with_key
 from tests.support.manifests import Manifest
 from tests.support.servers import TestServers
@@ -94,4 +95,6 @@ def renumbered(kind: Kind[Any], one: Manifest, number: int) -> Manifest:
     """The same object under another key."""
     key = with_number(one["name"], number)
     members = with_key(kind, one["members"], key) if kind.key_in else one["members"]
+    if kind is OVERRIDE:
+        members = {**members, "operation": operation_of(number)}
     return {**one, "name": key, "members": dict(members)}

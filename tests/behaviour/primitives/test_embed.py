@@ -176,7 +176,7 @@ async def test_a_typed_function_is_its_own_definition(settle: Settle) -> None:
         return f"{tone}: {text}"
 
     with pytest.raises(TypeError, match="parameters need names"):
-        gateway.tool(lambda *parts: parts)
+        gateway.tool(print)
     async with _serving(gateway) as (running, key), running.client("acme", key, "auto") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["add"].description == "Add two numbers."
