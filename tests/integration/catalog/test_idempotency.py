@@ -106,7 +106,7 @@ async def test_records_are_bounded_and_the_operator_has_room_of_its_own(
     await _reserve(changes, _request("k4"))
 
 
-@pytest.mark.parametrize("limit", ["MAX_RESPONSE_BYTES", "MAX_BYTES"])
+@pytest.mark.parametrize("limit", ["MAX_RESPONSE_BYTES", "MAX_RESPONSES_BYTES"])
 async def test_an_answer_too_large_to_keep_is_not_done_twice(
     changes: Changes, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
