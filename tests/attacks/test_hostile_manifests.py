@@ -1,15 +1,18 @@
 """Hostile manifests and plans: what a stranger's folder can make the command line read, send, print or wait for."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.cli.client.admin_context import AdminContext
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.limits import MAX_FILE_BYTES
@@ -20,6 +23,7 @@ from gateway.cli.manifests.local_secrets import FORM, LocalSecret, SecretValues,
 from gateway.cli.manifests.manifest import ManifestReader
 from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.cli.manifests.plan_file import new_plan, read_plan
+from gateway.cli.manifests.source_documents import exported
 from gateway.cli.manifests.tenant_request import Permissions, TenantRequest, requests_for
 from gateway.errors import Fault
 from tests.unit.cli.manifests.reading import PROFILE, faults_of, read, write
@@ -386,3 +390,13 @@ def test_a_document_of_a_source_is_a_bounded_regular_file(tmp_path: Path) -> Non
     assert f"has more than {MAX_DOCUMENT_BYTES // 1024 // 1024} MiB" in fault
     [fault] = faults_of(_source(tmp_path, "missing"))
     assert "cannot be read" in fault
+
+
+@pytest.mark.parametrize(("name", "digest"), [("../x", hashlib.sha256(b"{}").hexdigest()), ("pets", "0" * 64)])
+def test_a_gateway_names_no_file_of_an_export(name: str, digest: str, tmp_path: Path) -> None:
+    """Ours: a hostile gateway chooses neither the folder nor the content of an exported document (CLI-1)."""
+    answers = SimpleNamespace(get=lambda path: {"digest": digest}, download=lambda path, query: iter([b"{}"]))
+    context = cast(AdminContext, SimpleNamespace(admin=answers, tenant_path=lambda *parts: "/".join(parts)))
+    with pytest.raises(Failure, match="another name or document"):
+        exported(context, {"name": name, "status": {"active_version": 1}}, tmp_path)
+    assert list(tmp_path.parent.glob("*.openapi.*")) + list(tmp_path.iterdir()) == []

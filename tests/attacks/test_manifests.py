@@ -1,5 +1,7 @@
 """Hostile manifests: other tenants, kinds of the operator, floods, nesting, and names that are none."""
 
+import hashlib
+import re
 from typing import Any
 
 import anyio
@@ -70,6 +72,19 @@ async def test_an_id_is_no_name(acme: RunningGateway) -> None:
     refused = await send(acme, [other])
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/objects/0/name")
     assert (await acme.admin.get("/tenants/acme/webhook-endpoints")).json()["items"] == [made]
+
+
+async def test_a_slow_reader_of_a_document_holds_one_of_few_places(acme: RunningGateway) -> None:
+    """Ours: a document stays in memory until it is read, so that readers have a bounded number of places (ISO-3)."""
+    content = b"#" * (24 * 1024 * 1024)
+    path = f"{acme.url}/admin/v1/tenants/acme/documents/{hashlib.sha256(content).hexdigest()}"
+    headers = {"authorization": acme.admin.headers["authorization"], "content-type": "application/yaml"}
+    assert (await acme.http.put(path, content=content, headers=headers)).is_success
+    async with acme.http.stream("GET", path, headers=headers) as answer:
+        metrics = await acme.http.get(f"{acme.url}/metrics", headers=headers)
+        [busy] = re.findall(r'gateway_pool_busy\{pool="exports_of_audit_trails"\} (\S+)', metrics.text)
+        assert (answer.status_code, float(busy)) == (200, 1)
+        assert hashlib.sha256(await answer.aread()).hexdigest() in path
 
 
 async def test_one_object_is_bounded_as_in_a_request_of_its_own(acme: RunningGateway) -> None:

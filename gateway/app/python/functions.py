@@ -155,7 +155,10 @@ def read_function(function: Callable[..., object], context: type) -> TypedFuncti
 
 
 def result_of(returned: object) -> Result:
-    """Return the result of a tool that returned a `Result`, text, None, or any value that JSON can represent."""
+    """Return the result of a tool that returned a `Result`, text, None, or any value that JSON can represent.
+
+    The caller has handled a mapping that is a result object itself.
+    """
     if returned is None:
         return Result(content=())
     if isinstance(returned, str):

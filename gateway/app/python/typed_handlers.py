@@ -1,9 +1,10 @@
 """Typed functions as handlers: functions of one context, which call them with typed arguments."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from gateway.app.python.functions import SignatureMismatch, TypedFunction, content_of, result_of
+from gateway.domain.results import Contents
 from gateway.errors import BadInput
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.results import error
@@ -12,7 +13,7 @@ from gateway.handlers.python.signatures import PromptFunction, ResourceFunction,
 
 def tool_handler(read: TypedFunction) -> ToolFunction:
     """Return the handler of a tool; arguments that do not fit a type beyond its schema are an error result."""
-    handle = _handler(read, result_of)
+    handle = _handler(read, _tool_return)
 
     async def run(context: Context) -> Any:
         try:
@@ -31,12 +32,22 @@ def tool_handler(read: TypedFunction) -> ToolFunction:
 
 def resource_handler(read: TypedFunction) -> ResourceFunction:
     """Return the handler of a resource or template; the variables of a template are texts."""
-    return cast("ResourceFunction", _handler(read, content_of, is_text=True))
+    return cast("ResourceFunction", _handler(read, _resource_return, is_text=True))
 
 
 def prompt_handler(read: TypedFunction) -> PromptFunction:
     """Return the handler of a prompt; its arguments are texts."""
     return cast("PromptFunction", _handler(read, lambda returned: returned, is_text=True))
+
+
+def _tool_return(returned: object) -> object:
+    """What a tool of a definition may return goes on as it is; other values become a result."""
+    return returned if isinstance(returned, Mapping) else result_of(returned)
+
+
+def _resource_return(returned: object) -> object:
+    is_own = isinstance(returned, Contents) or (isinstance(returned, Mapping) and "contents" in returned)
+    return returned if is_own else content_of(returned)
 
 
 def _handler(

@@ -59,21 +59,22 @@ def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[NamedTarget, Any
 
     Raises:
         Conflict: the faults name the objects.
-        Forbidden: the role of the caller is limited to other kinds; the faults name the objects.
+        Forbidden: the role of the caller is limited to other kinds, whose objects are not named.
     """
+    barred = [
+        target
+        for target, _ in unnamed
+        if isinstance(caller, Principal) and not caller.may_apply(kind_in_manifests(target.name))
+    ]
+    if barred:  # guard: role-kinds-pruned
+        reason = "would remove objects of kinds to which the role of this person is not limited"
+        rule = DecidingRule(RuleKind.SCOPE)
+        raise Forbidden(f"pruning {reason}", faults=[Fault(pointer="/prune", reason=reason)], rule=rule)
     named = [words_of((target.name, target.key_of(one))) for target, one in unnamed]
     faults = [Fault(pointer="/prune", reason=f"would remove the {each}") for each in named]
     if len(unnamed) > given.max_deletions:  # guard: prune-bounded
         message = f"pruning would remove {len(unnamed)} objects (`max_deletions` {given.max_deletions})"
         raise Conflict(message, faults=faults[:MAX_FAULTS])
-    barred = [
-        fault
-        for fault, (target, _) in zip(faults, unnamed, strict=True)
-        if isinstance(caller, Principal) and not caller.may_apply(kind_in_manifests(target.name))
-    ]
-    if barred:  # guard: role-kinds-pruned
-        message = f"{barred[0].reason}; the role of this person is limited to manifests of other kinds"
-        raise Forbidden(message, faults=barred[:MAX_FAULTS], rule=DecidingRule(RuleKind.SCOPE))
     protected = [fault for fault, (target, _) in zip(faults, unnamed, strict=True) if target.is_protected]
     if protected and not given.prunes_protected:  # guard: prune-protected
         raise Conflict(f"{protected[0].reason}; `prune_protected` permits it", faults=protected[:MAX_FAULTS])

@@ -48,7 +48,10 @@ def _count_of_program(entry: JsonObject) -> int:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Failure(f"{command[0]} does not answer: {error}") from None
-    answers = [to_object(json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
+    try:
+        answers = [to_object(json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
+    except ValueError as error:
+        raise Failure(f"{command[0]} prints something else than JSON: {error}") from None
     listed = next((one for one in answers if one.get("id") == requests[2]["id"]), None)
     if listed is None or "result" not in listed:
         reason = done.stderr.strip() or text_at(listed or {}, "error", "message")

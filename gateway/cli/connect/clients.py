@@ -125,6 +125,7 @@ CLIENTS: Final[Mapping[str, ConfiguredClient]] = {
             name="zed",
             title="Zed",
             file=".config/zed/settings.json",
+            windows="AppData/Roaming/Zed/settings.json",
             members=("context_servers",),
             entry=_remote(),
             then="the agent panel's settings list it",

@@ -31,8 +31,8 @@ def connect(  # one for each option
 ) -> None:
     """Connect CLIENT on this machine to the MCP URL; without CLIENT, list the clients and their files.
 
-    One server is set in the client's file, and everything else stays. The first change leaves a copy of the file
-    beside it (`.before-gateway`). If the gateway refuses the key, the file is as before. The file holds the key.
+    One server is set in the client's file, and everything else stays. Each change leaves a copy of the former
+    file beside it (`.before-gateway`). If the gateway refuses the key, the server is as before. The file holds the key.
 
     \b
     Example:
@@ -49,9 +49,9 @@ def connect(  # one for each option
     url = chosen_mcp_url()
     target = ClientTarget(name=name or _name(url), url=url, key=find_key(chosen("key")))
     entry = chosen_client.entry(target)
-    with file.kept_if_refused():
+    with file.kept_if_refused(target.name):
         is_there = file.servers().get(target.name) == entry
-        _write(file, target.name, "" if is_there else file.changed(target.name, entry), is_dry=dry_run)
+        _write(file, target.name, None if is_there else file.changed(target.name, entry), is_dry=dry_run)
         if dry_run:
             return
         tools = count_listed(file, target.name) if check else None
@@ -75,8 +75,8 @@ def _undo(file: ClientFile, name: str, *, is_dry: bool) -> None:
     _write(file, name, file.changed(name, former), is_dry=is_dry)
 
 
-def _write(file: ClientFile, name: str, text: str, *, is_dry: bool) -> None:
-    if not text:
+def _write(file: ClientFile, name: str, text: str | None, *, is_dry: bool) -> None:
+    if text is None:
         echo(f"{file.path}: {name} is there already", err=True)
     elif is_dry:
         echo(file.difference(text))

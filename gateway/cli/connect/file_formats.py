@@ -71,7 +71,7 @@ def _read_yaml(text: str) -> JsonObject:
 
 
 def _write_yaml(text: str, members: Sequence[str], name: str, entry: JsonObject | None) -> str:
-    if re.search(r"^\s*#", text, re.MULTILINE):
+    if re.search(r"(^|\s)#", text, re.MULTILINE):
         raise Unreadable("it has comments, which would be lost")
     return yaml.safe_dump(_put(_read_yaml(text), members, name, entry), sort_keys=False, allow_unicode=True)
 

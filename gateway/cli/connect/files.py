@@ -28,7 +28,7 @@ class ClientFile:
 
     @property
     def backup(self) -> Path:
-        """The copy of the file before its first change."""
+        """The copy of the file before the last change."""
         return self.path.with_name(self.path.name + _BACKUP)
 
     def servers(self) -> JsonObject:
@@ -43,7 +43,7 @@ class ClientFile:
             raise self._failure(error) from None
 
     def former(self, name: str) -> JsonObject | None:
-        """Return the server of this name in the backup."""
+        """Return the server of this name in the backup, which is that of the last change."""
         try:
             found = servers_in(self.client.form.read(self._text(self.backup)), self.client.members).get(name)
         except Unreadable:
@@ -66,7 +66,7 @@ class ClientFile:
         lines = (self._text(self.path).splitlines(), text.splitlines())
         return "\n".join(difflib.unified_diff(*lines, str(self.path), str(self.path), lineterm="", n=1))
 
-    def write(self, text: str) -> None:
+    def write(self, text: str, *, backs_up: bool = True) -> None:
         """Replace the file in one step, after a backup; a link stays a link.
 
         Raises:
@@ -76,24 +76,22 @@ class ClientFile:
             place = self.path.resolve()
             place.parent.mkdir(parents=True, exist_ok=True)
             mode = stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o600
-            if place.exists() and not self.backup.exists():
+            if place.exists() and backs_up:
                 _replace(self.backup, place.read_bytes(), 0o600)
             _replace(place, text.encode(), mode)
         except OSError as error:
             raise Failure(f"{self.path} cannot be written: {error.strerror}", ExitCode.FAILED) from None
 
     @contextmanager
-    def kept_if_refused(self) -> Generator[None]:
-        """Put back the content of the file if the block fails."""
-        place = self.path.resolve()
-        content = place.read_bytes() if place.exists() else None
+    def kept_if_refused(self, name: str) -> Generator[None]:
+        """Put back the server of this name as it was if the block fails; what the client wrote meanwhile stays."""
+        found = self.servers().get(name)
+        before = found if is_object(found) else None
         try:
             yield
-        except Failure:
-            if content is None:
-                place.unlink(missing_ok=True)
-            else:
-                _replace(place, content, stat.S_IMODE(place.stat().st_mode))
+        except BaseException:
+            if self.servers().get(name) != found:
+                self.write(self.changed(name, before), backs_up=False)
             raise
 
     def _text(self, path: Path) -> str:

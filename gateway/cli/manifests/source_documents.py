@@ -5,6 +5,7 @@ A manifest has a path or a digest. A request and a plan have the digest only, so
 
 import hashlib
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_obj
 from gateway.cli.manifests.files import is_inside
 from gateway.cli.manifests.limits import MAX_DOCUMENT_BYTES, MAX_PATH_LENGTH
 from gateway.cli.manifests.places import Place
+from gateway.domain.members.formats import NAME
 from gateway.domain.updates.managed_sources import SHA256, VersionOwner
 
 DOCUMENT, REFRESH, URL = "document", "refresh", "url"
@@ -88,6 +90,9 @@ def exported(context: AdminContext, shown: JsonObject, folder: Path | None) -> J
     if folder is None:
         return {DOCUMENT: f"{SHA256}{digest}"}
     content = b"".join(context.admin.download(context.tenant_path("documents", digest), {}))
+    is_valid = re.fullmatch(NAME, name) and hashlib.sha256(content).hexdigest() == digest
+    if not is_valid:  # guard: export-names-files
+        raise Failure(f"the gateway returned another name or document for source {name!r}", ExitCode.FAILED)
     path = folder / f"{name}.openapi.{'json' if content.lstrip().startswith(b'{') else 'yaml'}"
     try:
         with path.open("xb") as file:

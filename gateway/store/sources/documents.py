@@ -26,7 +26,7 @@ class UploadedDocument:
 
 
 async def save(tenant: TenantId, db: Db, uploaded: UploadedDocument) -> None:
-    """Store a document, or move its expiry if it is stored."""
+    """Store a document; of a stored one, the expiry and the form change."""
     added = insert_into(uploaded_documents).values(
         tenant_id=tenant,
         digest=uploaded.digest,
@@ -35,7 +35,8 @@ async def save(tenant: TenantId, db: Db, uploaded: UploadedDocument) -> None:
         expires_at=uploaded.expires_at,
     )
     keys = [_columns.tenant_id, _columns.digest]
-    await db.execute(added.on_conflict_do_update(index_elements=keys, set_={"expires_at": added.excluded.expires_at}))
+    changed = {"expires_at": added.excluded.expires_at, "is_archive": added.excluded.is_archive}
+    await db.execute(added.on_conflict_do_update(index_elements=keys, set_=changed))
 
 
 async def get(tenant: TenantId, db: Db, digest: bytes) -> UploadedDocument | None:
@@ -46,10 +47,9 @@ async def get(tenant: TenantId, db: Db, digest: bytes) -> UploadedDocument | Non
 
 
 async def of_version(tenant: TenantId, db: Db, digest: bytes) -> bytes | None:
-    """The document of a stored version of any source with this digest."""
+    """The document of a stored version of any source with this digest; versions before migration 0034 have none."""
     known = source_versions.c
-    stored = func.coalesce(known.digest, func.sha256(known.document))
-    query = select(known.document).where(known.tenant_id == tenant, stored == digest).limit(1)
+    query = select(known.document).where(known.tenant_id == tenant, known.digest == digest).limit(1)
     found: bytes | None = (await db.execute(query)).scalar_one_or_none()
     return found
 
@@ -57,9 +57,8 @@ async def of_version(tenant: TenantId, db: Db, digest: bytes) -> bytes | None:
 async def exists(tenant: TenantId, db: Db, digest: bytes) -> bool:
     """True if the document is uploaded or that of a stored version."""
     known = source_versions.c
-    is_stored = func.coalesce(known.digest, func.sha256(known.document)) == digest
     uploaded = select(_columns.digest).where(*_is(tenant, digest))
-    versions = select(known.digest).where(known.tenant_id == tenant, is_stored)
+    versions = select(known.digest).where(known.tenant_id == tenant, known.digest == digest)
     return bool((await db.execute(select(uploaded.exists() | versions.exists()))).scalar_one())
 
 

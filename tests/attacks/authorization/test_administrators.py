@@ -198,7 +198,10 @@ async def test_a_role_is_limited_to_manifests_of_its_kinds(hall: Hall) -> None:
     assert await give(limited, {"role": "audit", "who": who}) == 200
     token = hall.token(sub="ci", jti="limited")
     refused = await hall.ask(token, "apply", "POST", json={"objects": [cats], "set": "build", "prune": True})
-    assert (refused.status_code, refused.json()["errors"][0]["reason"]) == (403, "would remove the webhook own")
+    assert (refused.status_code, refused.json()["errors"][0]["reason"]) == (
+        403,
+        "would remove objects of kinds to which the role of this person is not limited",
+    )
     assert await hall.statuses(token) == (403, 200)
     assert await apply({"kind": "profile", "name": "dogs"}) == 200
     assert await give({**limited, "kinds": ["tool"]}, {**limited, "who": ["group:corp:owners"]}) == 200

@@ -8,7 +8,6 @@ from gateway.admin.endpoint import LARGE_BODY, AdminDependencies, AdminRequest, 
 from gateway.admin.requests.documents import DocumentSent
 from gateway.admin.responses.documents import DocumentBytes, DocumentUploaded
 from gateway.catalog.sources import uploads
-from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.errors import NotFound
 from gateway.web.models import NoBody, NoQuery
@@ -35,13 +34,15 @@ async def get_document(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Return the bytes of a document of a stored version, or of an uploaded one, by SHA-256."""
     digest = _parse_digest(call.path["digest"])
     await uploads.find_document(call.tenant, admin.catalog, digest)
-    return AdminResponse(lines=_chunks(call.tenant, admin.catalog, digest))
+    return AdminResponse(lines=_chunks(call.tenant, admin, digest))
 
 
-async def _chunks(tenant: TenantId, catalog: CatalogContext, digest: bytes) -> AsyncGenerator[bytes]:
-    document = await uploads.read_document(tenant, catalog, digest)
-    for start in range(0, max(1, len(document)), _CHUNK):
-        yield document[start : start + _CHUNK]
+async def _chunks(tenant: TenantId, admin: AdminDependencies, digest: bytes) -> AsyncGenerator[bytes]:
+    """Yield the document in parts; the whole is in memory until a slow reader has it, so few are read at once."""
+    async with admin.exporter.slot_pool.hold(tenant):  # guard: document-reads-bounded
+        document = await uploads.read_document(tenant, admin.catalog, digest)
+        for start in range(0, max(1, len(document)), _CHUNK):
+            yield document[start : start + _CHUNK]
 
 
 def _parse_digest(text: str) -> bytes:
