@@ -41,7 +41,7 @@ def prompt_handler(read: TypedFunction) -> PromptFunction:
 
 
 def _tool_return(returned: object) -> object:
-    """What a tool of a definition may return goes on as it is; other values become a result."""
+    """The value as a plain handler may return it: mappings stay, so that a result object is one; others are results."""
     return returned if isinstance(returned, Mapping) else result_of(returned)
 
 
