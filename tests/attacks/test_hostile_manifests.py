@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -395,8 +395,20 @@ def test_a_document_of_a_source_is_a_bounded_regular_file(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("name", "digest"), [("../x", hashlib.sha256(b"{}").hexdigest()), ("pets", "0" * 64)])
 def test_a_gateway_names_no_file_of_an_export(name: str, digest: str, tmp_path: Path) -> None:
     """Ours: a hostile gateway chooses neither the folder nor the content of an exported document (CLI-1)."""
-    answers = SimpleNamespace(get=lambda path: {"digest": digest}, download=lambda path, query: iter([b"{}"]))
-    context = cast(AdminContext, SimpleNamespace(admin=answers, tenant_path=lambda *parts: "/".join(parts)))
+
+    def get(path: str) -> JsonObject:
+        assert path
+        return {"digest": digest}
+
+    def download(path: str, query: JsonObject) -> Iterator[bytes]:
+        assert (bool(path), query) == (True, {})
+        yield b"{}"
+
+    def place(*parts: str) -> str:
+        return "/".join(parts)
+
+    answers = SimpleNamespace(get=get, download=download)
+    context = cast(AdminContext, SimpleNamespace(admin=answers, tenant_path=place))
     with pytest.raises(Failure, match="another name or document"):
         exported(context, {"name": name, "status": {"active_version": 1}}, tmp_path)
     assert list(tmp_path.parent.glob("*.openapi.*")) + list(tmp_path.iterdir()) == []

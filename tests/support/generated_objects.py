@@ -66,7 +66,7 @@ def operation_of(number: int) -> str:
 
 
 def _operation(number: int) -> dict[str, Any]:
-    any_value = [{"name": "generated", "in": "query", "schema": {}}]
+    any_value: list[dict[str, Any]] = [{"name": "generated", "in": "query", "schema": {}}]
     return {"operationId": f"op_{number}", "parameters": any_value, "responses": {"200": {"description": "Done."}}}
 
 

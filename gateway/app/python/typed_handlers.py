@@ -1,9 +1,10 @@
 """Typed functions as handlers: functions of one context, which call them with typed arguments."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from gateway.app.python.functions import SignatureMismatch, TypedFunction, content_of, result_of
+from gateway.domain.json_access import as_object
 from gateway.domain.results import Contents
 from gateway.errors import BadInput
 from gateway.handlers.python.context import Context
@@ -42,11 +43,11 @@ def prompt_handler(read: TypedFunction) -> PromptFunction:
 
 def _tool_return(returned: object) -> object:
     """The value as a plain handler may return it: mappings stay, so that a result object is one; others are results."""
-    return returned if isinstance(returned, Mapping) else result_of(returned)
+    return as_object(returned) or result_of(returned)
 
 
 def _resource_return(returned: object) -> object:
-    is_own = isinstance(returned, Contents) or (isinstance(returned, Mapping) and "contents" in returned)
+    is_own = isinstance(returned, Contents) or "contents" in (as_object(returned) or ())
     return returned if is_own else content_of(returned)
 
 
