@@ -67,7 +67,11 @@ class TypedFunction:
             [self.arguments], ref_template=_REFERENCE, schema_hook=_schema_of_model
         )
         of_models = dict[str, Any]()
-        components = {name: _without_definitions(schema, of_models) for name, schema in components.items()} | of_models
+        components = {name: _without_definitions(schema, of_models) for name, schema in components.items()}
+        twice = components.keys() & of_models.keys()
+        if twice:
+            raise TypeError(f"{self.name}: two types of the parameters are called {min(twice)}")
+        components |= of_models
         schema = {
             key: value for key, value in components.pop(_ARGUMENTS).items() if key not in {"title", "description"}
         }
@@ -142,6 +146,10 @@ def read_function(function: Callable[..., object], context: type) -> TypedFuncti
         hint = hints.get(parameter.name, Any)
         if parameter.kind not in _NAMED:
             raise TypeError(f"{parameter}: parameters need names")
+        if any(type(mark).__module__ == "pydantic.fields" for mark in getattr(hint, "__metadata__", ())):
+            raise TypeError(
+                f"{parameter.name}: bounds and descriptions are those of msgspec.Meta, not of pydantic.Field"
+            )
         if hint is context:
             receiver = parameter.name
         elif parameter.default is parameter.empty:
@@ -231,7 +239,9 @@ def _without_definitions(schema: Any, found: dict[str, Any]) -> Any:
         return schema
     members = cast("dict[str, Any]", schema)
     for name, inner in members.get("$defs", {}).items():
-        found[name] = _without_definitions(inner, found)
+        definition = _without_definitions(inner, found)
+        if found.setdefault(name, definition) != definition:
+            raise TypeError(f"two types of the parameters are called {name}")
     return {name: _without_definitions(value, found) for name, value in members.items() if name != "$defs"}
 
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import anyio
 import anyio.to_thread
 import pytest
 from mcp_types import ElicitResult
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
 from gateway.app.readiness import Readiness
 from gateway.embed import (
@@ -136,6 +136,17 @@ class Color(BaseModel):
     shades: list["Color"] = []
 
 
+def _bounded(n: Annotated[int, Field(ge=1)]) -> int:
+    return n
+
+
+_Outer = create_model("Outer", color=(create_model("Color", value=(int, ...)), ...))
+
+
+def _two_colors(a: Color, b: _Outer) -> str:  # type: ignore[valid-type]  # made at run time
+    return f"{a}{b}"
+
+
 @dataclass
 class Point:
     """A point of two numbers."""
@@ -177,6 +188,10 @@ async def test_a_typed_function_is_its_own_definition(settle: Settle) -> None:
 
     with pytest.raises(TypeError, match="parameters need names"):
         gateway.tool(print)
+    with pytest.raises(TypeError, match=r"msgspec\.Meta"):
+        gateway.tool(_bounded)
+    with pytest.raises(TypeError, match="two types of the parameters are called Color"):
+        gateway.tool(cast("Callable[..., str]", _two_colors))
     async with _serving(gateway) as (running, key), running.client("acme", key, "auto") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["add"].description == "Add two numbers."
