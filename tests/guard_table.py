@@ -648,7 +648,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "tasks-stored": (NEVER, "test_stored_tasks_are_bounded"),
     },
     "tests/attacks/test_manifests.py": {
-        "document-reads-bounded": (swap("slot_pool", "followers"), "test_a_slow_reader_of_a_document_holds_one_of_few_places"),
+        "document-reads-bounded": (
+            swap("slot_pool", "followers"),
+            "test_a_slow_reader_of_a_document_holds_one_of_few_places",
+        ),
         "manifest-object-bytes": (NEVER, "test_one_object_is_bounded_as_in_a_request_of_its_own"),
         "manifest-operators-objects": (NEVER, "test_sets_of_the_operator_are_apart"),
         "manifest-adoption-checked": (NEVER, "test_what_only_the_operator_changes_is_not_taken_over"),
