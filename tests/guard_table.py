@@ -280,6 +280,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
         "role-kinds-known": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
         "role-kinds-elsewhere": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
         "role-kinds-applied": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
+        "role-kinds-expected": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
         "role-kinds-pruned": (NEVER, "test_a_role_is_limited_to_manifests_of_its_kinds"),
         "admin-token-approves-nothing": (
             swap(" - {Role.APPROVE}", ""),

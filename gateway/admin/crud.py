@@ -86,7 +86,7 @@ class Options(TypedDict, total=False):
     problems: AbstractSet[int]
     limit: int
     bytes_per_token: int
-    applies_kinds: bool
+    applied_kind: str
     work: WorkKind
     media_type: str
     reads_trail: bool

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.admin.admission import AdminLimits, WorkKind
 from gateway.admin.endpoint import (
+    EVERY_KIND,
     NO_TENANT,
     OPERATOR_ONLY,
     AdminDependencies,
@@ -209,8 +210,9 @@ class NotFoundRoute:
 
 def _limited(caller: Caller, route: Route) -> Caller:
     """Return the caller; one whose role is limited to manifests of some kinds is no admin for other requests."""
-    # guard: role-kinds-elsewhere
-    if isinstance(caller, Principal) and caller.kinds is not None and not route.applies_kinds:
+    if not isinstance(caller, Principal) or caller.kinds is None or route.applied_kind == EVERY_KIND:
+        return caller
+    if not route.applied_kind or not caller.may_apply(route.applied_kind):  # guard: role-kinds-elsewhere
         return replace(caller, scopes=caller.scopes - {KeyScope.ADMIN})
     return caller
 

@@ -39,6 +39,7 @@ READ_APPROVALS = frozenset({Scope.ADMIN, Scope.APPROVE})
 DECIDE = frozenset({Scope.APPROVE})
 OPERATOR_ONLY: frozenset[Scope] = frozenset()
 SMALL_BODY = 1024 * 1024
+EVERY_KIND = "*"
 LARGE_BODY = 32 * 1024 * 1024
 NO_TENANT = TenantId("")
 """Placeholder for routes without a tenant in their path; no row belongs to this tenant."""
@@ -130,8 +131,10 @@ class Endpoint(Generic[B, Q]):
     """The kind of work that a request causes in the replica, in addition to reading and writing rows."""
     media_type: str = "application/json"
     """The media type of a response with content."""
-    applies_kinds: bool = False
-    """True if the handler compares the objects with the kinds to which a role limits the caller."""
+    applied_kind: str = ""
+    """The kind of manifests for which a caller with a role that is limited to some kinds may use the endpoint;
+    `EVERY_KIND` if the handler compares the kinds itself.
+    """
     has_tag: bool = False
     """True if the response has an ETag, and changes accept `If-Match`."""
     reads_trail: bool = False

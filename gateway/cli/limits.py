@@ -8,6 +8,8 @@ MAX_HELP_LENGTH = 200
 """Characters of a sentence in the list of commands. No sentence is longer, so click truncates none."""
 MAX_ROUNDS = 100
 """Requests for one call whose server requires input again and again, so that the command ends."""
+MIN_RETRY_S = 1
+"""Least seconds between two tries, whatever a response demands: `Retry-After: 0` would be a loop without a pause."""
 APPROVALS_POLL_S = 2.0
 """Seconds between two lists of approvals: a person decides, and each list counts against the key's rate."""
 MAX_WATCHED = 100

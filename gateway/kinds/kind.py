@@ -129,6 +129,8 @@ class Kind(Generic[T]):
     """False for a kind of which only models, lists and commands follow; its objects are created by hand."""
     is_protected: bool = False
     """True if the removal of an object by the pruning of manifests needs a permission of its own."""
+    removes: Sequence[str] = ()
+    """The kinds of the objects that are removed with one."""
     refers: Callable[[T], Iterable[tuple[str, str]]] | None = None
     """Returns the kind and name of each object that one refers to in a form that the marker `Names` does not cover."""
     built_in: T | None = None

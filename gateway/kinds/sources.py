@@ -72,6 +72,7 @@ MANAGED_SOURCE: Kind[Any] = replace(
     SOURCE,
     of=ManagedSource,
     example={"name": "pets", "url": "https://pets.example/openapi.json", "refresh": "gateway", "prefix": "pets"},
+    removes=("override",),
 )
 """A source in manifests: its options, and the origin of its document."""
 

@@ -29,7 +29,7 @@ json.dump(found, sys.stdout)
 
 
 def run_helm(values: Mapping[str, Mapping[str, Any]], chart: Path = CHART) -> dict[str, Any]:
-    """What lint says, and what the chart becomes with each of these values or why they are refused."""
+    """The findings of lint, and the rendered files or the refusal of each of these values."""
     uv = Path(sys.executable).with_name("uv")
     python = ["run", "--no-project", "--quiet", "--python", sys.executable, "--with", _PACKAGE, "python"]
     done = subprocess.run(

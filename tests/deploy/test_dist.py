@@ -64,7 +64,7 @@ def test_notes_are_the_section_of_the_version() -> None:
 
 
 def test_assessed_packages_are_those_of_the_lock() -> None:
-    """Ours: an assessment that names another version than the installed one says nothing."""
+    """Ours: each assessed version is the installed one."""
     assessed = json.loads((ROOT / "deploy" / "vex.cdx.json").read_text())["vulnerabilities"]
     refs = {affected["ref"] for one in assessed for affected in one["affects"]}
     locked = re.findall(r"^([\w.-]+)==([^ ;\\]+)", (ROOT / "requirements-run.txt").read_text(), re.MULTILINE)

@@ -56,7 +56,7 @@ Rendered = dict[str, list[Manifest]]
 
 @pytest.fixture(scope="module")
 def helm() -> dict[str, Any]:
-    """All that Helm says, asked once."""
+    """The output of one run of Helm for all tests."""
     return run_helm(_VALUES)
 
 

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
-from gateway.admin.endpoint import SMALL_BODY, AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.endpoint import EVERY_KIND, SMALL_BODY, AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
 from gateway.admin.responses.manifests import AppliedSetShown
 from gateway.admin.validation import validate
@@ -177,7 +177,7 @@ ENDPOINTS = (
         called="apply_manifests",
         problems={404, 409, 412, 422, 429},
         limit=MAX_BODY_BYTES,
-        applies_kinds=True,
+        applied_kind=EVERY_KIND,
         bytes_per_token=BYTES_PER_TOKEN,  # guard: manifest-cost-of-objects
         work=WorkKind.OUTBOUND,
     ),

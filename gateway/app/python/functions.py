@@ -220,15 +220,20 @@ def _given(**members: object) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _schema_of_model(kind: type) -> dict[str, Any]:
-    """Return the schema of a model of pydantic, with its definitions.
+def _model(kind: type) -> type[_Model]:
+    """Return the type as a model of pydantic.
 
     Raises:
-        NotImplementedError: msgspec then refuses the type.
+        NotImplementedError: it is none. This is how a hook of msgspec declines a type, which msgspec then refuses.
     """
     if not issubclass(kind, _Model):
         raise NotImplementedError
-    return kind.model_json_schema(ref_template=_REFERENCE.replace("name", "model"))
+    return kind
+
+
+def _schema_of_model(kind: type) -> dict[str, Any]:
+    """Return the schema of a model, with its definitions."""
+    return _model(kind).model_json_schema(ref_template=_REFERENCE.replace("name", "model"))
 
 
 def _without_definitions(schema: Any, found: dict[str, Any]) -> Any:
@@ -246,12 +251,9 @@ def _without_definitions(schema: Any, found: dict[str, Any]) -> Any:
 
 
 def _read_model(kind: type, value: object) -> object:
-    if not issubclass(kind, _Model):
-        raise NotImplementedError
-    return kind.model_validate(value)
+    return _model(kind).model_validate(value)
 
 
 def _write_model(value: object) -> object:
-    if not isinstance(value, _Model):
-        raise NotImplementedError
-    return value.model_dump(mode="json")
+    model = _model(type(value))
+    return model.model_dump(cast("Any", value), mode="json")

@@ -25,10 +25,13 @@ from gateway.catalog.manifests.owners import Owners
 from gateway.catalog.manifests.pruning import prune
 from gateway.catalog.manifests.targets import TARGETS
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges, open_changes
+from gateway.domain.audit import RuleKind
 from gateway.domain.identifiers import TenantId
 from gateway.domain.json_access import point
 from gateway.domain.tenancy.ownership import Ownership
-from gateway.errors import Fault, GatewayError, PreconditionFailed
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import DecidingRule, Fault, Forbidden, GatewayError, PreconditionFailed
+from gateway.kinds.manifests import kind_in_manifests
 from gateway.store.kinds import ownership
 
 
@@ -78,7 +81,7 @@ async def _apply(tenant: TenantId, catalog: CatalogContext, given: ManifestSet, 
 
 async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
     drafts = await read_drafts(opened.tenant, opened.db, given, is_locked=True)
-    await _check_expected(opened, given)
+    await _check_expected(opened, given, drafts)
     found = await _read_owners(opened, given, drafts)
     owners = Owners(opened.catalog, given, found)
     owners.refuse_foreign([(draft.place, draft.wanted, draft.before) for draft in drafts])
@@ -151,9 +154,16 @@ def _of_secrets(written: Iterable[str]) -> Sequence[ValueChange]:
     return [ValueChange(pointer=point(name), is_secret=True) for name in written]
 
 
-async def _check_expected(opened: OpenChanges, given: ManifestSet) -> None:
+async def _check_expected(opened: OpenChanges, given: ManifestSet, drafts: Sequence[Draft]) -> None:
+    """Compare versions. A caller whose role is limited to some kinds learns those of objects that its own ones name."""
     faults: list[Fault] = []
+    referred, caller = {each for one in drafts for each in one.refers}, opened.by.caller
     for place, expected in enumerate(given.expected):
+        is_own = not isinstance(caller, Principal) or caller.may_apply(kind_in_manifests(expected.target.name))
+        if not is_own and (expected.target.name, expected.key) not in referred:  # guard: role-kinds-expected
+            reason = "is of a kind to which the role of this person is not limited, and no object names it"
+            fault = Fault(pointer=f"/expected/{place}", reason=reason)
+            raise Forbidden(f"an expected object {reason}", faults=[fault], rule=DecidingRule(RuleKind.SCOPE))
         found = await expected.target.read(opened.tenant, opened.db, expected.key)
         tag = None if found is None else await expected.target.tag(opened.tenant, opened.db, found)
         if tag != expected.tag:

@@ -64,7 +64,8 @@ def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[NamedTarget, Any
     barred = [
         target
         for target, _ in unnamed
-        if isinstance(caller, Principal) and not caller.may_apply(kind_in_manifests(target.name))
+        for kind in (target.name, *target.kind.removes)
+        if isinstance(caller, Principal) and not caller.may_apply(kind_in_manifests(kind))
     ]
     if barred:  # guard: role-kinds-pruned
         reason = "would remove objects of kinds to which the role of this person is not limited"

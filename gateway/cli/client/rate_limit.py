@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from gateway.cli.failures import Failure
+from gateway.cli.limits import MIN_RETRY_S
 
 _T = TypeVar("_T")
 
@@ -24,5 +25,6 @@ def send_within(seconds: float, send: Callable[[], _T], notify: Callable[[str], 
         except Failure as failure:
             if failure.retry_s is None or time.monotonic() + failure.retry_s > until:
                 raise
-            notify(f"Waiting {failure.retry_s} s for the rate limit")
-            time.sleep(failure.retry_s)
+            wait_s = max(failure.retry_s, MIN_RETRY_S)
+            notify(f"Waiting {wait_s} s for the rate limit")
+            time.sleep(wait_s)  # a command has nothing else to do, and ends with Ctrl-C

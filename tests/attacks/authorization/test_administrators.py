@@ -1,16 +1,19 @@
 """Attacks on the admin API with access tokens of people: tokens for other URLs, roles beyond their scopes, denials."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import jwt
+import orjson
 import pytest
 
 from gateway.identity.issued_tokens import TOKEN_PURPOSE
 from gateway.store.encryption import EnvelopeCipher
 from gateway.upstream.auth.signing_keys import SigningKeys
 from tests.support.authorization import Application
+from tests.support.documents import pets
 from tests.support.gateway import SECRET_KEY
 from tests.support.issuer import add_issuer
 from tests.support.proofs import ProofKey
@@ -204,9 +207,40 @@ async def test_a_role_is_limited_to_manifests_of_its_kinds(hall: Hall) -> None:
     )
     assert await hall.statuses(token) == (403, 200)
     assert await apply({"kind": "profile", "name": "dogs"}) == 200
+    probe = {"kind": "webhook", "name": "own", "etag": None}
+    probed = await hall.ask(token, "apply", "POST", json={"objects": [cats], "expected": [probe], "dry_run": True})
+    assert (probed.status_code, "not limited" in probed.json()["errors"][0]["reason"]) == (403, True)
     assert await give({**limited, "kinds": ["tool"]}, {**limited, "who": ["group:corp:owners"]}) == 200
     both = hall.token("owners", sub="ci")
     assert (await hall.ask(both, "apply", "POST", json={"objects": [cats], "set": "build"})).status_code == 200
+
+
+async def test_a_role_for_sources_uploads_documents_and_keeps_overrides(hall: Hall) -> None:
+    """Ours: a build with documents needs no other role; it removes no override with a source (IDN-4)."""
+    gateway, who = hall.application.gateway, ["subject:corp:ci"]
+    document = orjson.dumps(pets("https://pets.example"))
+    digest = hashlib.sha256(document).hexdigest()
+    source = {"kind": "source", "name": "pets", "members": {"document": f"sha256:{digest}"}}
+
+    async def ask(kinds: list[str], method: str, path: str, **more: Any) -> int:
+        role = {"role": "administer", "who": who, "kinds": kinds}
+        assert (await gateway.admin.patch("/tenants/acme/access", json={"roles": [role]})).is_success
+        answer = await hall.ask(hall.token(sub="ci", jti=f"{kinds}{method}"), path, method, **more)
+        return answer.status_code
+
+    yaml, place = {"content": document, "headers": {"content-type": "application/yaml"}}, f"documents/{digest}"
+    assert await ask(["profile"], "PUT", place, **yaml) == 403
+    assert await ask(["source"], "PUT", place, **yaml) == 200
+    assert await ask(["profile", "override"], "GET", place) == 403
+    assert await ask(["source"], "GET", place) == 200
+    assert await ask(["source"], "POST", "apply", json={"objects": [source], "set": "build"}) == 200
+    changed = await gateway.admin.patch("/tenants/acme/tools/get_pet", json={"safety": "dangerous"})
+    assert changed.is_success, changed.text
+    other = {"kind": "source", "name": "other", "members": {"document": f"sha256:{digest}", "prefix": "other"}}
+    pruning = {"objects": [other], "set": "build", "prune": True}
+    assert await ask(["source"], "POST", "apply", json=pruning) == 403
+    assert (await gateway.admin.get("/tenants/acme/tools/get_pet")).json()["status"]["safety"] == "dangerous"
+    assert await ask(["source", "override"], "POST", "apply", json=pruning) == 200
 
 
 async def test_a_client_of_the_admin_api_finds_the_issuer(hall: Hall) -> None:

@@ -17,8 +17,8 @@ async def test_an_override_is_changed_step_by_step_and_deleted(terminal: Termina
     """Ours: what is pinned and hinted goes on from what is stored, by the kinds of the schema (OAS-6, CLI-1)."""
     await _import(terminal, pets_file)
     update = ("override", "update")
-    told = await terminal.do(*update, "get_pet", "--title", "Find", "--pin", "verbose=true", "--safety", "moderate")
-    assert "updated get_pet" in told.out
+    done = await terminal.do(*update, "get_pet", "--title", "Find", "--pin", "verbose=true", "--safety", "moderate")
+    assert "updated get_pet" in done.out
     more = ["--pin", "id=7", "--no-hint-read-only", "--rename", "find_pet", "--hidden"]
     shown: Any = (await terminal.do(*update, "get_pet", *more, "--json")).value
     assert (shown["name"], shown["title"], shown["hidden"]) == ("find_pet", "Find", True)

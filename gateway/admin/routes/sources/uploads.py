@@ -10,9 +10,12 @@ from gateway.admin.responses.documents import DocumentBytes, DocumentUploaded
 from gateway.catalog.sources import uploads
 from gateway.domain.identifiers import TenantId
 from gateway.errors import NotFound
+from gateway.kinds.manifests import kind_in_manifests
+from gateway.kinds.sources import MANAGED_SOURCE
 from gateway.web.models import NoBody, NoQuery
 
 _PATH = "/tenants/{t}/documents/{digest}"
+_KIND = kind_in_manifests(MANAGED_SOURCE.name)
 _DIGEST_LENGTH = 64
 _HEXADECIMAL = frozenset("0123456789abcdef")
 _CHUNK = 256 * 1024
@@ -62,6 +65,7 @@ ENDPOINTS = (
         problems={404, 429},
         limit=LARGE_BODY,
         work=WorkKind.CHECK,
+        applied_kind=_KIND,
     ),
     endpoint(
         "GET",
@@ -73,5 +77,6 @@ ENDPOINTS = (
         problems={404},
         media_type="application/octet-stream",
         work=WorkKind.SCAN,
+        applied_kind=_KIND,
     ),
 )

@@ -56,8 +56,8 @@ def test_a_pin_need_not_fix_all_that_is_required() -> None:
 
 def test_members_that_say_nothing_are_not_stored() -> None:
     """Ours: an override that wants nothing otherwise is none (OAS-6)."""
-    said = make_changes(hidden=False, enabled=True, annotations=Hints(), pinned={}, result=ResultParts())
+    given = make_changes(hidden=False, enabled=True, annotations=Hints(), pinned={}, result=ResultParts())
 
-    assert validate_override(said, DEFINITION) == make_changes()
-    assert validate_override(said, DEFINITION).is_empty
+    assert validate_override(given, DEFINITION) == make_changes()
+    assert validate_override(given, DEFINITION).is_empty
     assert validate_override(make_changes(enabled=False), DEFINITION) == make_changes(enabled=False)

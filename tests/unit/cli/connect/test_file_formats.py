@@ -74,6 +74,6 @@ def test_comments_and_other_tables_of_toml_stay() -> None:
     ],
 )
 def test_a_file_of_which_something_would_be_lost_is_not_changed(form: FileFormat, text: str, reason: str) -> None:
-    """Ours: the refusal says what is in the way."""
+    """Ours: the refusal has the reason."""
     with pytest.raises(Unreadable, match=reason):
         form.write(text, ["servers"], "acme", _ENTRY)
