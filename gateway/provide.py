@@ -11,13 +11,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from gateway.app.python.functions import (
-    SignatureMismatch,
-    prompt_result,
-    read_function,
-    resource_result,
-    tool_result,
-)
 from gateway.app.python.provider.context import (
     CallMessages,
     ProviderContext,
@@ -27,6 +20,13 @@ from gateway.app.python.provider.context import (
 )
 from gateway.app.python.provider.link import ProviderLink, ProviderRefused, socket_url
 from gateway.app.python.typed_definitions import ToolHints, ToolShape
+from gateway.app.python.typed_functions import (
+    SignatureMismatch,
+    prompt_result,
+    read_function,
+    resource_result,
+    tool_result,
+)
 from gateway.domain.results import Result
 from gateway.errors import NotFound
 from gateway.handlers.python.results import audio, embed, error, image, json, success, text

@@ -2,7 +2,9 @@
 
 Such a constant is called `MAX_…`, `MIN_…`, `…_S`, `…_BYTES` or `…_LIMIT`. It belongs into the `limits.py` of its
 package, into `gateway/kinds` or into the settings, with its reason beside it: a docstring below, or a comment. The file
-`limits_elsewhere.txt` lists those of other modules; it only shrinks, and `--write` only removes lines.
+`limits_elsewhere.txt` lists those of other modules; it only shrinks, and `--write` only removes lines. Constants of one
+name and one value in two packages are one constant, which the lower layer has; `limits_equal.txt` lists those that are
+equal by chance, or whose packages may not import each other.
 """
 
 import ast
@@ -14,7 +16,9 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 LISTED = Path(__file__).parent / "limits_elsewhere.txt"
+EQUAL = Path(__file__).parent / "limits_equal.txt"
 _NAME = re.compile(r"_?(?:MAX_\w+|MIN_\w+|\w+_S|\w+_BYTES|(?:\w+_)?LIMITS?(?:_\w+)?)")
+_ARITHMETIC = re.compile(r"[0-9*_. <()+]+")
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 
 
@@ -37,6 +41,12 @@ class Bound:
     def meaning(self) -> tuple[str, str, str]:
         """The package, the name and the value: two constants that agree in them mean the same."""
         return self.module.rpartition("/")[0], self.name.lstrip("_"), self.value
+
+    @property
+    def same(self) -> str:
+        """The name and the value, which two packages should not have."""
+        number = str(eval(self.value)) if _ARITHMETIC.fullmatch(self.value) else self.value
+        return f"{self.name.lstrip('_')} {number}"
 
     @property
     def line(self) -> str:
@@ -86,6 +96,19 @@ def complaints(found: Sequence[Bound], listed: Sequence[str]) -> Iterator[str]:
             yield f"{one.module}: {one.name} is a copy of the constant of {owner}"
 
 
+def equal_complaints(found: Sequence[Bound], listed: Sequence[str]) -> Iterator[str]:
+    """Yield constants of one name and value in several packages, and lines that are no longer true."""
+    modules: dict[str, set[str]] = {}
+    for one in found:
+        if one.has_address:
+            modules.setdefault(one.same, set()).add(one.module)
+    several = {same for same, places in modules.items() if len(places) > 1}
+    for same in sorted(several - set(listed)):
+        yield f"{same} is in {', '.join(sorted(modules[same]))}: import that of the lower layer, or use another name"
+    for line in sorted(set(listed) - several):
+        yield f"{EQUAL.name}: {line} is no longer in two packages; remove the line (python -m tests.limits --write)"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the complaints, after the removal of unused lines if asked to; return the exit code."""
     found, listed = list(bounds(_ROOT)), LISTED.read_text().split("\n")[:-1]
@@ -93,7 +116,13 @@ def main(arguments: Sequence[str]) -> int:
         elsewhere = {one.line for one in found if not one.has_address}
         listed = [line for line in listed if line in elsewhere]
         LISTED.write_text("".join(f"{line}\n" for line in listed))
-    complained = list(complaints(found, listed))
+    equal = EQUAL.read_text().split("\n")[:-1]
+    if "--write" in arguments:
+        equal = [
+            line for line in equal if not any(f": {line} is no" in each for each in equal_complaints(found, equal))
+        ]
+        EQUAL.write_text("".join(f"{line}\n" for line in equal))
+    complained = [*complaints(found, listed), *equal_complaints(found, equal)]
     print("\n".join(complained) or f"{len(listed)} limits without an address, none is new")
     return bool(complained)
 

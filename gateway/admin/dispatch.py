@@ -5,7 +5,7 @@ A `GatewayError` becomes a problem document.
 
 import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from email.message import Message
 from functools import partial
 from types import MappingProxyType
@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.admin.admission import AdminLimits, WorkKind
 from gateway.admin.endpoint import (
-    EVERY_KIND,
     NO_TENANT,
     OPERATOR_ONLY,
     AdminDependencies,
@@ -35,11 +34,10 @@ from gateway.domain.audit import OPERATOR_RULE, RuleKind
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.keys import Scope as KeyScope
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import DecidingRule, Forbidden, GatewayError, NotFound
 from gateway.identity.authenticator import Authenticator
-from gateway.identity.permissions import require
+from gateway.identity.permissions import limit_to_kind, require
 from gateway.identity.refusal_trail import note_refusal
 from gateway.openapi.query.words import is_near
 from gateway.web.authentication import address_of, authenticate
@@ -94,7 +92,7 @@ class PathDispatcher:
         route = self._methods.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             return _refuse_method(request, self._allow)
-        caller = _limited(await authenticate(request.scope, self._credentials), route)
+        caller = limit_to_kind(await authenticate(request.scope, self._credentials), route.applied_kind)
         address, declared = address_of(request.scope), declared_length(request.scope)
         admit = partial(self._limits.admit, caller, address, bytes_per_token=route.bytes_per_token)
         admit(size=declared or 0)
@@ -206,15 +204,6 @@ class NotFoundRoute:
             if not others or (len(others) == 1 and is_near(*others[0], 2)):
                 return "/".join(template)
         return ""
-
-
-def _limited(caller: Caller, route: Route) -> Caller:
-    """Return the caller; one whose role is limited to manifests of some kinds is no admin for other requests."""
-    if not isinstance(caller, Principal) or caller.kinds is None or route.applied_kind == EVERY_KIND:
-        return caller
-    if not route.applied_kind or not caller.may_apply(route.applied_kind):  # guard: role-kinds-elsewhere
-        return replace(caller, scopes=caller.scopes - {KeyScope.ADMIN})
-    return caller
 
 
 def _check_route_scope(caller: Principal, route: Route) -> None:

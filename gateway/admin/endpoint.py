@@ -24,6 +24,7 @@ from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
+from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 from gateway.registry.connections.connections import Connections
 from gateway.registry.cursors import Cursors
 from gateway.web.models import BodyModel, NoBody, NoQuery, QueryModel
@@ -39,8 +40,7 @@ READ_APPROVALS = frozenset({Scope.ADMIN, Scope.APPROVE})
 DECIDE = frozenset({Scope.APPROVE})
 OPERATOR_ONLY: frozenset[Scope] = frozenset()
 SMALL_BODY = 1024 * 1024
-EVERY_KIND = "*"
-LARGE_BODY = 32 * 1024 * 1024
+LARGE_BODY = MAX_DOCUMENT_BYTES
 NO_TENANT = TenantId("")
 """Placeholder for routes without a tenant in their path; no row belongs to this tenant."""
 

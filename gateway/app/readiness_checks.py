@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from gateway.app.infrastructure import Infrastructure
+from gateway.catalog.snapshots.limits import STALE_S
 from gateway.domain.fairness.task_supervisor import Supervised
 from gateway.errors import Unavailable
-from gateway.identity.limits import STALE_S
 from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.telemetry.metrics import Metrics
 from gateway.web.health import ReadinessProbe

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from functools import partial
 
+from gateway.catalog.snapshots.limits import STALE_S
 from gateway.domain.fairness.bounded_cache import BoundedCache
 from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
@@ -25,7 +26,7 @@ from gateway.errors import DatabaseUnavailable, Unauthenticated, Unavailable
 from gateway.identity.access_tokens import bearer_token
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
 from gateway.identity.key_digests import KeyDigests
-from gateway.identity.limits import MAX_REMEMBERED, MAX_RENEWALS, MAX_TOKEN_MARKS, PREFETCH_AGE_S, REMEMBERED_S, STALE_S
+from gateway.identity.limits import MAX_REMEMBERED, MAX_RENEWALS, MAX_TOKEN_MARKS, PREFETCH_AGE_S, REMEMBERED_S
 from gateway.identity.operator_keys import OperatorKeys
 from gateway.identity.people import People, PresentedToken, Resource, Target
 from gateway.identity.principals import (

@@ -14,8 +14,6 @@ FAILURE_BURST_S = 20
 """Size of the burst: the failures of this many seconds at the rate."""
 FRESH_ISSUERS_S = 1.5
 """Cache lifetime of issuers. Callers are cached for three seconds, so a change applies within five seconds."""
-STALE_S = 60.0
-"""Maximum age in seconds of a cached result while the database is unavailable."""
 MAX_TOKEN_CACHE_BYTES = 32 * 1024 * 1024
 """Limit on all entries, of which one tenant has at most a quarter: about 6,000 tokens with 60 groups."""
 MAX_CLAIMED_GROUPS = 1000

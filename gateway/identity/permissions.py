@@ -1,10 +1,27 @@
 """Permissions of a caller in a tenant."""
 
+from dataclasses import replace
+
 from gateway.domain.audit import RuleKind
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.principals import Caller, Operator
+from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import DecidingRule, Forbidden, NotFound
+
+EVERY_KIND = "*"
+"""For a request whose handler compares the kinds of its manifests with those of the caller itself."""
+
+
+def limit_to_kind(caller: Caller, kind: str) -> Caller:
+    """Return the caller for a request that belongs to manifests of this kind, or to none.
+
+    One whose role is limited to manifests of other kinds is no admin for it.
+    """
+    if not isinstance(caller, Principal) or caller.kinds is None or kind == EVERY_KIND:
+        return caller
+    if not kind or not caller.may_apply(kind):  # guard: role-kinds-elsewhere
+        return replace(caller, scopes=caller.scopes - {Scope.ADMIN})
+    return caller
 
 
 def require(caller: Caller, tenant: TenantId, *scopes: Scope) -> None:

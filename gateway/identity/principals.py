@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
+from gateway.catalog.snapshots.limits import STALE_S
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.domain.tenancy.principals import Caller, Principal
-from gateway.identity.limits import STALE_S
 
 
 class KeyFinder(Protocol):

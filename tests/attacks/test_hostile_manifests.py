@@ -18,7 +18,7 @@ from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.limits import MAX_FILE_BYTES
 from gateway.cli.manifests.documents import DocumentReader, measure
 from gateway.cli.manifests.files import FileReader, ManifestText
-from gateway.cli.manifests.limits import MAX_DOCUMENT_BYTES, MAX_SECRET_BYTES
+from gateway.cli.manifests.limits import MAX_SECRET_BYTES
 from gateway.cli.manifests.local_secrets import FORM, LocalSecret, SecretValues, find_secret
 from gateway.cli.manifests.manifest import ManifestReader
 from gateway.cli.manifests.places import ManifestFaults, Place
@@ -26,6 +26,7 @@ from gateway.cli.manifests.plan_file import new_plan, read_plan
 from gateway.cli.manifests.source_documents import exported
 from gateway.cli.manifests.tenant_request import Permissions, TenantRequest, requests_for
 from gateway.errors import Fault
+from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 from tests.unit.cli.manifests.reading import PROFILE, faults_of, read, write
 
 _HEAD = PROFILE.format(name="a")

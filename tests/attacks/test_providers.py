@@ -17,9 +17,10 @@ from websockets.frames import Frame, Opcode
 from gateway.app.server import websocket_protocol
 from gateway.app.server.websocket_protocol import HardenedWebSocketProtocol
 from gateway.domain.identifiers import TenantId
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.upstream.live.agent import attachment as attachments
-from gateway.upstream.live.agent.limits import MAX_NOTICE_BYTES, MAX_URI_LENGTH
+from gateway.upstream.live.agent.limits import MAX_NOTICE_BYTES
 from gateway.web.providers import connection as connections
 from gateway.web.providers import endpoint as endpoints
 from tests.support.providers import (
@@ -345,7 +346,7 @@ async def test_progress_and_logs_are_measured(stand: ProviderStand) -> None:
 async def test_uris_of_updates_are_measured(stand: ProviderStand) -> None:
     """Ours: no resource has a longer URI, so an update of one is dropped (TEN-5)."""
     async with stand.attached() as (provider, _):
-        for uri in ("x:" + "y" * MAX_URI_LENGTH, "x:last"):
+        for uri in ("x:" + "y" * MAX_URL_LENGTH, "x:last"):
             await provider.send(method="notifications/resources/updated", params={"uri": uri})
         await stand.sources.wait_for_update("x:last")
     assert stand.sources.updates == ["x:last"]

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
-from gateway.admin.endpoint import EVERY_KIND, SMALL_BODY, AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.endpoint import SMALL_BODY, AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
 from gateway.admin.responses.manifests import AppliedSetShown
 from gateway.admin.validation import validate
@@ -25,7 +25,7 @@ from gateway.domain.json_access import point
 from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import DecidingRule, Fault, Forbidden, InvalidBody
-from gateway.identity.permissions import require
+from gateway.identity.permissions import EVERY_KIND, require
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import MANIFEST_KINDS, below_object, key_of, kind_in_manifests
 from gateway.kinds.members import settable

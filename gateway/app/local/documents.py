@@ -10,7 +10,6 @@ from functools import partial
 import anyio
 
 from gateway.catalog.sources.drafts import clean_report
-from gateway.catalog.sources.limits import MAX_DOCUMENT_BYTES
 from gateway.catalog.sources.name_conflicts import refuse_taken
 from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.domain.http.requests import Credential
@@ -18,6 +17,7 @@ from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.sources import Compilation, Exposure, OperationRule
 from gateway.domain.updates.import_reports import ImportReport
 from gateway.errors import BadInput, GatewayError
+from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 from gateway.openapi.options import PLAIN, DocumentForm, ImportOptions
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar, cast, overload
 
-from gateway.app.python.functions import read_function
 from gateway.app.python.registrations import Registered, Tenants
 from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolHints, ToolShape
+from gateway.app.python.typed_functions import read_function
 from gateway.app.python.typed_handlers import prompt_handler, resource_handler, tool_handler
 from gateway.definitions.contract.metadata import Level
 from gateway.definitions.contract.prompts import PromptDefinition

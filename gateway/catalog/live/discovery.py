@@ -16,15 +16,7 @@ import orjson
 
 from gateway.catalog.live.assessment import assess_tool
 from gateway.catalog.live.lenient_definitions import read_definition
-from gateway.catalog.live.limits import (
-    DISCOVERY_CPU_S,
-    MAX_DEFINITION_BYTES,
-    MAX_DEFINITIONS_BYTES,
-    MAX_NOTICE_LENGTH,
-    MAX_NOTICES,
-    MAX_PRIMITIVES,
-    MAX_READ,
-)
+from gateway.catalog.live.limits import DISCOVERY_CPU_S, MAX_DEFINITION_BYTES, MAX_NOTICE_LENGTH, MAX_NOTICES, MAX_READ
 from gateway.catalog.live.remote_names import Place, assign_names, place_of
 from gateway.catalog.live.text_review import find_suspicious
 from gateway.definitions.excerpts import shorten
@@ -37,6 +29,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.updates.source_changes import TextFinding
 from gateway.errors import DefinitionInvalid
+from gateway.upstream.live.agent.limits import MAX_DEFINITIONS_BYTES, MAX_PRIMITIVES
 
 MAX_REMOTE_LENGTH = {Family.TOOL: 256, Family.PROMPT: 256, Family.RESOURCE: 2_048, Family.TEMPLATE: 2_048}
 

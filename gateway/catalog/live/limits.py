@@ -1,12 +1,10 @@
 """Limits of live sources: their primitives, definitions and reports."""
 
+from gateway.upstream.live.agent.limits import MAX_PRIMITIVES
+
 MAX_REMEMBERED = 1_000
 """Limit on the remembered primitives of one live source; absent tools are kept before other absent primitives."""
 
-MAX_PRIMITIVES = 500
-"""Limit on the primitives of one live source."""
-MAX_DEFINITIONS_BYTES = 4 * 1024 * 1024
-"""Limit on the definitions of one live source together, in bytes of JSON."""
 MAX_DEFINITION_BYTES = 64 * 1024
 """Limit on one definition, in bytes of JSON."""
 MAX_NOTICES = 50

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 from gateway.catalog.sources.document_files import add_files, may_have_files
 from gateway.catalog.sources.drafts import Content, SourceDraft
-from gateway.catalog.sources.limits import MAX_DOCUMENT_BYTES
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
@@ -17,6 +16,7 @@ from gateway.domain.sources import Compilation
 from gateway.domain.updates.source_changes import ComparedVersion
 from gateway.domain.updates.watches import Sighting
 from gateway.errors import DocumentTooLarge
+from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 from gateway.openapi.options import ImportOptions
 from gateway.upstream.document_fetch import FetchedDocument, fetch_changed
 

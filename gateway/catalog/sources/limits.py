@@ -2,10 +2,6 @@
 
 from datetime import timedelta
 
-MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
-"""Bytes of a document with its files. The largest public API descriptions have about 12 MB; workers have memory for it.
-"""
-
 MAX_REMOVED_SHOWN = 20
 """Removed tools that a refused activation names, those with the most recent calls first."""
 

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
-from gateway.cli.input.limits import MAX_ARCHIVE_BYTES, MAX_DOCUMENT_BYTES
+from gateway.cli.input.limits import MAX_ARCHIVE_BYTES
+from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 
 _STANDARD_INPUT = "-"
 _ARCHIVE_MAGIC = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")

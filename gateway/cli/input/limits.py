@@ -6,8 +6,6 @@ MAX_DEPTH = 64
 """Levels of one document, as for JSON that clients send."""
 MAX_NODES = 500_000
 """Values of one document, with aliases counted as written out. Chosen, not measured."""
-MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
-"""Bytes of a document, the gateway's own limit: a larger file is not sent."""
 MAX_ARCHIVE_BYTES = 23 * 1024 * 1024
 """Bytes of an archive; as base64 it must fit into a request."""
 MAX_WAIT_S = 300

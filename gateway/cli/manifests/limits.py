@@ -16,8 +16,6 @@ MAX_SHOWN_FAULTS = 100
 """Faults that one run prints; more are counted."""
 MAX_SECRET_BYTES = 64 * 1024
 """Bytes of a secret in a file; private keys and service accounts have a few KiB."""
-MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
-"""Bytes of the document of a source, as many as the gateway imports."""
 MAX_WAIT_S = 60
 """Seconds that one request waits for the rate limit: a large one costs two seconds of it, and others use it too."""
 PLAN_LIFETIME_S = 24 * 60 * 60

@@ -17,10 +17,11 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.documents import is_archive
 from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object
 from gateway.cli.manifests.files import is_inside
-from gateway.cli.manifests.limits import MAX_DOCUMENT_BYTES, MAX_PATH_LENGTH
+from gateway.cli.manifests.limits import MAX_PATH_LENGTH
 from gateway.cli.manifests.places import Place
 from gateway.domain.members.formats import NAME
 from gateway.domain.updates.managed_sources import SHA256, VersionOwner
+from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 
 DOCUMENT, REFRESH, URL = "document", "refresh", "url"
 _CHUNK = 1024 * 1024

@@ -18,11 +18,12 @@ from gateway.cli.input.options import chosen, chosen_mcp_url
 from gateway.cli.output.printing import echo
 from gateway.cli.stdio.event_stream import read_events
 from gateway.cli.stdio.exchange import FAILURES, Exchange
-from gateway.cli.stdio.limits import DRAIN_S, END_SESSION_S, FIRST_PAUSE_S, MAX_LOGGED_BYTES, MAX_PAUSE_S
+from gateway.cli.stdio.limits import END_SESSION_S, FIRST_PAUSE_S, MAX_LOGGED_BYTES, MAX_PAUSE_S
 from gateway.cli.stdio.remote_endpoint import BridgedEndpoint, BridgedSession, is_stream, read_body
 from gateway.cli.stdio.remote_messages import LIST_CHANGES, failure_response, one_line, read_remote, refusal_of
 from gateway.cli.stdio.running import run
 from gateway.errors import BadInput
+from gateway.protocol.stdio.limits import DRAIN_S
 from gateway.protocol.stdio.messages import INVALID_REQUEST, Message, Refused, cancelled_by, id_of, parse_line
 from gateway.protocol.stdio.open_requests import OpenRequests
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, Oversized, StdioStreams

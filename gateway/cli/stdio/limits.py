@@ -1,7 +1,5 @@
 """Limits of the bridge between standard streams and a server: messages, pages and waits."""
 
-DRAIN_S = 10.0
-"""Seconds after the end of the input in which open requests may still get their responses."""
 END_SESSION_S = 2.0
 """Seconds for the end of the session at the server; without it the session expires."""
 FIRST_PAUSE_S = 0.5

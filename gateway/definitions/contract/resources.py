@@ -15,8 +15,8 @@ from gateway.definitions.contract.metadata import (
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
 from gateway.definitions.json_values import copy_containers
 from gateway.definitions.uri.grammar import is_uri
-from gateway.definitions.uri.limits import MAX_URI_LENGTH
 from gateway.definitions.uri.templates import UriTemplate
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.errors import ResourceValidationError
 
 FIELDS = ("uri", "name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta")
@@ -74,7 +74,7 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
     """
     faults = Faults()
     reader = FieldReader(copy_untrusted(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
-    uri = reader.string("uri", max_length=MAX_URI_LENGTH, required=True)
+    uri = reader.string("uri", max_length=MAX_URL_LENGTH, required=True)
     if uri is not None and not is_uri(uri):
         reader.refuse("uri", "must be an absolute URI, percent-encoded (RFC 3986)")
     definition = ResourceDefinition(
@@ -117,7 +117,7 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
 
 
 def _uri_template(reader: FieldReader) -> str | None:
-    text = reader.string("uriTemplate", max_length=MAX_URI_LENGTH, required=True)
+    text = reader.string("uriTemplate", max_length=MAX_URL_LENGTH, required=True)
     if text is None:
         return None
     try:

@@ -3,8 +3,6 @@
 MAX_REWRITTEN_DEPTH = 64
 """Levels of `_meta` in which URIs of pages are rewritten; the walk is recursive, and deeper levels are dropped."""
 
-MAX_URL_LENGTH = 2_048
-"""Characters of the URL of an MCP server; proxies and servers refuse longer ones from about 2,000 to 8,000."""
 MAX_TEXT_LENGTH = 4_096
 """Characters of an argument, a value of a variable or a header, or an address; the longest path of Linux has 4,096."""
 MAX_HEADERS = 20

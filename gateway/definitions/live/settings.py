@@ -6,16 +6,10 @@ from urllib.parse import urlsplit
 
 from gateway.definitions.excerpts import shorten
 from gateway.definitions.field_reader import Faults, FieldReader, copy_untrusted
-from gateway.definitions.live.limits import (
-    MAX_ARGUMENTS,
-    MAX_HEADERS,
-    MAX_TEXT_LENGTH,
-    MAX_TIMEOUT_S,
-    MAX_URL_LENGTH,
-    MAX_VARIABLES,
-)
+from gateway.definitions.live.limits import MAX_ARGUMENTS, MAX_HEADERS, MAX_TEXT_LENGTH, MAX_TIMEOUT_S, MAX_VARIABLES
 from gateway.domain.json_access import point
 from gateway.domain.live_sources import LiveKind
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.errors import DefinitionInvalid
 
 FIELDS: Mapping[LiveKind, Sequence[str]] = {

@@ -12,8 +12,8 @@ from gateway.definitions.contract.limits import (
 from gateway.definitions.contract.metadata import ROLES, THEMES
 from gateway.definitions.contract.tools import HINTS, NAME
 from gateway.definitions.uri.grammar import FORM
-from gateway.definitions.uri.limits import MAX_URI_LENGTH
 from gateway.domain.calls.mcp_tasks import TaskSupport
+from gateway.domain.members.limits import MAX_URL_LENGTH
 
 Schema = dict[str, object]
 
@@ -36,7 +36,7 @@ def ref(name: str) -> Schema:
 
 
 _MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300, "pattern": "^[A-Za-z0-9!#$&^_.+-]+/"}
-_URI: Schema = {"type": "string", "maxLength": MAX_URI_LENGTH, "pattern": FORM}
+_URI: Schema = {"type": "string", "maxLength": MAX_URL_LENGTH, "pattern": FORM}
 _BASE64: Schema = {"type": "string", "contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/]*={0,2}$"}
 _NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
 _SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_LINK_SIZE}
@@ -146,7 +146,7 @@ RESOURCE = closed(
 )
 RESOURCE_TEMPLATE = closed(
     ("uriTemplate", "name"),
-    uriTemplate={"type": "string", "maxLength": MAX_URI_LENGTH, "pattern": r"^[A-Za-z][A-Za-z0-9+.-]*:.*\{[^{}]+\}"},
+    uriTemplate={"type": "string", "maxLength": MAX_URL_LENGTH, "pattern": r"^[A-Za-z][A-Za-z0-9+.-]*:.*\{[^{}]+\}"},
     name=text(MAX_TITLE_LENGTH),
     mimeType=_MIME,
     annotations=ref("annotations"),

@@ -2,17 +2,11 @@
 
 from collections.abc import Mapping
 
-from gateway.definitions.live.limits import (
-    MAX_ARGUMENTS,
-    MAX_HEADERS,
-    MAX_TEXT_LENGTH,
-    MAX_TIMEOUT_S,
-    MAX_URL_LENGTH,
-    MAX_VARIABLES,
-)
+from gateway.definitions.live.limits import MAX_ARGUMENTS, MAX_HEADERS, MAX_TEXT_LENGTH, MAX_TIMEOUT_S, MAX_VARIABLES
 from gateway.definitions.live.settings import ADDRESS, HEADER, SOCKET, TRANSPORTS, VARIABLE
 from gateway.definitions.published.definitions import Schema, closed, text
 from gateway.domain.live_sources import LiveKind
+from gateway.domain.members.limits import MAX_URL_LENGTH
 
 _TIMEOUT: Schema = {"type": "number", "minimum": 1, "maximum": MAX_TIMEOUT_S}
 _TEXT: Schema = {"type": "string", "maxLength": MAX_TEXT_LENGTH}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote
 
-from gateway.definitions.uri.limits import MAX_URI_LENGTH
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.errors import Fault, ResourceValidationError
 
 FORM = r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$"
@@ -44,7 +44,7 @@ Part: TypeAlias = str | Expression
 
 def is_uri(text: str) -> bool:
     """True if the text is an absolute URI of at most 2048 ASCII characters with at most one `#`."""
-    return len(text) <= MAX_URI_LENGTH and _URI.fullmatch(text) is not None and text.count("#") <= 1
+    return len(text) <= MAX_URL_LENGTH and _URI.fullmatch(text) is not None and text.count("#") <= 1
 
 
 def parse_parts(template: str) -> tuple[Part, ...]:
@@ -53,8 +53,8 @@ def parse_parts(template: str) -> tuple[Part, ...]:
     Raises:
         ResourceValidationError: the text is not a URI template.
     """
-    if len(template) > MAX_URI_LENGTH:
-        raise refuse(f"a URI template has at most {MAX_URI_LENGTH} characters")
+    if len(template) > MAX_URL_LENGTH:
+        raise refuse(f"a URI template has at most {MAX_URL_LENGTH} characters")
     parts: list[Part] = []
     position = 0
     while position < len(template):

@@ -1,8 +1,5 @@
 """Limits of URIs, URI templates and URL templates, in characters."""
 
-MAX_URI_LENGTH = 2048
-"""Limit on the characters of a URI and of a URI template. Chosen, not measured: also the URLs of sources have 2,048."""
-
 MAX_MATCHED_URI_LENGTH = 8192
 """Characters of a URI that is matched with a template. Values are percent-encoded, which triples their length."""
 

@@ -20,10 +20,11 @@ from gateway.domain.tenancy.principals import ToolCaller
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import Call, InputRequest, InputRequestKind, Peer
 from gateway.handlers.limits import MAX_COMPLETIONS
-from gateway.handlers.live.limits import DEFAULT_TIMEOUT_S, MAX_METHOD_LENGTH, TIMEOUT_MARGIN_S
+from gateway.handlers.live.limits import MAX_METHOD_LENGTH, TIMEOUT_MARGIN_S
 from gateway.handlers.live.results import OwnUris, count_blocks, receive
 from gateway.handlers.result_forms import ResultForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
+from gateway.upstream.live.limits import DEFAULT_TIMEOUT_S
 
 _BLOCK_SIZE = 128
 """Size that a block counts for, whatever it contains: reading one takes about 10 µs."""

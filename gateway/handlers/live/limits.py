@@ -2,8 +2,6 @@
 
 MAX_METHOD_LENGTH = 60
 """Characters of an unknown method that an error repeats; the source chooses it."""
-DEFAULT_TIMEOUT_S = 60.0
-"""Seconds for a call without `timeout_s`, the usual timeout of MCP clients."""
 TIMEOUT_MARGIN_S = 5.0
 """Seconds that the limit of a call exceeds that of the attachment, which ends first, with a better message."""
 

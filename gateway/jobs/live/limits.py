@@ -65,7 +65,5 @@ MAX_KNOWN_NOTICES = 1_000
 """Notices that a replica remembers, so that each is stored once in a while; a forgotten one is stored again."""
 NOTICE_REPEAT_S = 600.0
 """Seconds after which a notice is stored again, because a discovery replaces the notices of a source."""
-MAX_URI_LENGTH = 2048
-"""Characters of the URI of an updated resource; none that is listed has a longer one."""
 MAX_UPDATES = 500
 """URIs that wait to be published; further ones are dropped."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from gateway.jobs.live.limits import DEBOUNCE_S, MAX_NOTICES, MAX_UPDATES, MAX_URI_LENGTH
+from gateway.domain.members.limits import MAX_URL_LENGTH
+from gateway.jobs.live.limits import DEBOUNCE_S, MAX_NOTICES, MAX_UPDATES
 
 
 @dataclass(slots=True)
@@ -25,7 +26,7 @@ class SourceReports:
 
     def updated(self, uri: str) -> None:
         """Record a changed resource, up to the limit."""
-        if len(self.updates) < MAX_UPDATES and len(uri) <= MAX_URI_LENGTH:
+        if len(self.updates) < MAX_UPDATES and len(uri) <= MAX_URL_LENGTH:
             self.updates.add(uri)
             self.has_news.set()
 

@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.limits import LISTED, bounds, bounds_of, complaints
+from tests.limits import EQUAL, LISTED, bounds, bounds_of, complaints, equal_complaints
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_the_tree_has_no_new_limit_without_an_address() -> None:
     """Ours: a number that bounds a tenant, a request or a wait stands in limits.py, a kind or the settings."""
-    assert list(complaints(list(bounds(ROOT)), LISTED.read_text().splitlines())) == []
+    found = list(bounds(ROOT))
+    assert list(complaints(found, LISTED.read_text().splitlines())) == []
+    assert list(equal_complaints(found, EQUAL.read_text().splitlines())) == []
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,14 @@ def test_a_copy_beside_the_limits_is_found() -> None:
 def test_the_list_only_shrinks() -> None:
     """Ours: a line whose constant has moved has to go."""
     assert [one for one in complaints([], ["gateway/a/b.py _MAX_ROWS"]) if "remove the line" in one]
+
+
+def test_one_limit_in_two_packages_is_found() -> None:
+    """Ours: a number with one meaning is imported from the lower layer; the list of others only shrinks."""
+    one = list(bounds_of("MAX_ROWS = 2 * 512  # rows of a page\n", "gateway/a/limits.py"))
+    other = list(bounds_of("MAX_ROWS = 1_024  # rows of a page\n", "gateway/b/limits.py"))
+    [found] = equal_complaints([*one, *other], [])
+    assert found.startswith("MAX_ROWS 1024 is in gateway/a/limits.py, gateway/b/limits.py")
+    assert list(equal_complaints([*one, *other], ["MAX_ROWS 1024"])) == []
+    [unused] = equal_complaints(one, ["MAX_ROWS 1024"])
+    assert "no longer in two packages" in unused

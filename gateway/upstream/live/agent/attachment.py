@@ -15,6 +15,7 @@ import anyio
 
 from gateway.domain.identifiers import mint
 from gateway.domain.live_sources import Discovery
+from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import LiveSourceDetached, LiveSourceFailed
 from gateway.errors import BadInput, GatewayError, NotFound
@@ -25,7 +26,6 @@ from gateway.upstream.live.agent.limits import (
     MAX_FAULT_LENGTH,
     MAX_NOTICE_BYTES,
     MAX_QUESTIONS,
-    MAX_URI_LENGTH,
     MAX_WAITING,
     RESUME_S,
 )
@@ -272,7 +272,7 @@ class AgentAttachment:
                 self._add(message.progress_token, message)
             case "notifications/resources/updated":
                 uri = message.params.get("uri")
-                if isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH:  # guard: agent-uri-bounded
+                if isinstance(uri, str) and len(uri) <= MAX_URL_LENGTH:  # guard: agent-uri-bounded
                     self._listener.updated(uri)
             case _:
                 return

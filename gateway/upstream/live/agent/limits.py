@@ -12,8 +12,6 @@ MAX_WAITING = 100
 """Progress and log messages of one call that wait for the client; further ones are dropped."""
 MAX_NOTICE_BYTES = 64 * 1024
 """Bytes of a progress or log message (docs/providers.md); a larger one is dropped."""
-MAX_URI_LENGTH = 2048
-"""Characters of the URI of an update (docs/providers.md), as of the URI of a resource."""
 MAX_FAULT_LENGTH = 1000
 """Characters of an agent's error that the caller sees."""
 MAX_TITLE_LENGTH = 200

@@ -8,19 +8,13 @@ import orjson
 import pytest
 
 from gateway.catalog.live.discovery import Reading, read_discovery
-from gateway.catalog.live.limits import (
-    MAX_DEFINITION_BYTES,
-    MAX_DEFINITIONS_BYTES,
-    MAX_FINDINGS,
-    MAX_NOTICE_LENGTH,
-    MAX_NOTICES,
-    MAX_PRIMITIVES,
-)
+from gateway.catalog.live.limits import MAX_DEFINITION_BYTES, MAX_FINDINGS, MAX_NOTICE_LENGTH, MAX_NOTICES
 from gateway.catalog.live.text_review import find_suspicious
 from gateway.domain.live_sources import DiscoveredPrimitive, LiveSource, RememberedPrimitive
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.openapi.operation.names import RESERVED
+from gateway.upstream.live.agent.limits import MAX_DEFINITIONS_BYTES, MAX_PRIMITIVES
 from tests.support.live_offers import live_source, offer_of, offered, offered_tool
 
 _PLENTY = 10_000

@@ -6,13 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.catalog.live.limits import DISCOVERY_CPU_S, MAX_DEFINITIONS_BYTES
+from gateway.catalog.live.limits import DISCOVERY_CPU_S
 from gateway.domain.identifiers import TenantId
 from gateway.domain.live_sources import DiscoveredPrimitive
 from gateway.domain.primitives import Family
 from gateway.errors import LimitExceeded
 from gateway.jobs.live import agent_sources
 from gateway.jobs.live.agent_sources import AgentSources
+from gateway.upstream.live.agent.limits import MAX_DEFINITIONS_BYTES
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 
