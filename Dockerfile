@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # Builds for linux/amd64 and linux/arm64: every dependency is a wheel for both, nothing is compiled here.
-#   docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example.com/mcp-gateway:0.1.0 --push .
+#   docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example.com/mcp-gateway:1.0.0 --push .
 
 # A release is built from a digest: --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:… (deploy/images.env).
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
@@ -29,7 +29,7 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /opt/whe
 
 FROM ${PYTHON_IMAGE}
 
-ARG VERSION=0.1.0
+ARG VERSION=1.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="mcp-gateway" \
       org.opencontainers.image.description="A multi-tenant MCP gateway: OpenAPI documents behind one HTTPS URL" \

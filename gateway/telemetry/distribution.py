@@ -2,7 +2,7 @@
 
 from typing import Final
 
-VERSION: Final = "0.1.0"
+VERSION: Final = "1.0.0"
 """The version of the wheel, too: `pyproject.toml` reads it here."""
 DISTRIBUTION: Final = "mcp-tenant-gateway"
 """The name in package indexes. `gateway` is the name of the import and of the command."""
