@@ -1,7 +1,7 @@
 """Asks pip-audit for known vulnerabilities of what is installed: `python -m tests.advisories`, a part of `make check`.
 
-A vulnerability fails. Where the advisory service does not answer, or knows nothing of a package, it says NOT RUN with
-the reason and goes on: pip-audit by itself would then say that none is known.
+A vulnerability fails. Without an answer of the advisory service, or for a package that it does not know, the check
+prints NOT RUN with the reason and continues: pip-audit alone would report no vulnerability.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What every test may ask for: the event loop, real servers, an empty Redis, a migrated database."""
+"""Fixtures for every test: the event loop, real servers, an empty Redis, a migrated database."""
 
 import gc
 import logging
@@ -55,7 +55,8 @@ def authority() -> Path:
 
 @pytest.fixture(autouse=True)
 def trust(monkeypatch: pytest.MonkeyPatch, authority: Path) -> None:
-    """Trust one authority: whoever opens a way out reads all that are trusted, and this machine's take him 50 ms.
+    """Trust one authority: the first outbound connection reads all trusted authorities, and those of this machine take
+    50 ms.
 
     Where tests fetch packages the machine's are trusted: their folders have a fixture of this name that does nothing.
     """
@@ -117,14 +118,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def _keep_bytecode() -> None:
     """Let the processes that tests start read what one of them has compiled: five hundred modules are a second each.
 
-    Whoever changes sources under the bytecode says `never` (`tests/guards.py`).
+    Programs that change sources under the bytecode set `never` (`tests/guards.py`).
     """
     if os.environ.get("PYTHONDONTWRITEBYTECODE") != "never":
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _write_to_memory(config: pytest.Config) -> None:
-    """Let this process and all it starts keep its files in memory until it exits, unless told where to keep them."""
+    """Let this process and all it starts keep its files in memory until it exits, unless another place is set."""
     if "TMPDIR" in os.environ or (folder := make_folder()) is None:
         return
     os.environ["TMPDIR"] = str(folder)

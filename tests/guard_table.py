@@ -1,4 +1,4 @@
-"""The guards of the gateway: how each is taken out, and the test that must fail then.
+"""The guards of the gateway: the removal of each, and the test that must fail then.
 
 A guard is a statement of `gateway` or `migrations` that a comment `# guard: NAME` marks (`tests/mutations.py`). What it
 protects is in docs/security/guards.md. `python -m tests.guards` takes each out in a copy of the tree.

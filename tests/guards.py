@@ -130,7 +130,7 @@ def main() -> int:
     """Run and print; the exit code is 0 if the removal of every guard is noticed."""
     parser = argparse.ArgumentParser(prog="python -m tests.guards", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="only guards whose name holds this")
-    parser.add_argument("--workers", type=int, default=2, help="how many at once")
+    parser.add_argument("--workers", type=int, default=2, help="number of concurrent removals")
     asked = parser.parse_args()
     guards = [guard for guard in GUARDS if not asked.only or any(word in guard.name for word in asked.only)]
     if not guards:

@@ -1,7 +1,7 @@
 """Holds the images of a release to digests: `python -m tests.images`, before a release is made.
 
 Reads `deploy/images.env`, the only place where images are pinned. Each must have a tag and a digest. With `--ask`, the
-digest must also be the one that the registry has for the tag now; without it, that check says NOT RUN.
+digest must also be the one that the registry has for the tag now; without it, that check prints NOT RUN.
 """
 
 import re

@@ -162,7 +162,7 @@ def marks(text: str) -> Iterator[tuple[str, int]]:
 
 
 def place_of(name: str, text: str) -> Place:
-    """What a name marks in a module.
+    """Statements that a name marks in a module.
 
     Raises:
         ValueError: the name marks nothing, or several places, or no statement.

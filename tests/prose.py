@@ -110,7 +110,7 @@ def _messages(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _question(place: str, text: str) -> Iterator[str]:
-    if text.split(maxsplit=1)[0].strip(",:").lower() in QUESTIONS:
+    if text.strip() and text.split(maxsplit=1)[0].strip(",:").lower() in QUESTIONS:
         yield f"{place}: begins with an indirect question: {text.splitlines()[0]}"
 
 

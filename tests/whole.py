@@ -16,7 +16,7 @@ from tests.support.python_command import offered_command
 _ROOT = Path(__file__).parent.parent
 _FAILED = _ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 _TESTS_FAILED = 1
-"""How pytest ends when all was collected and run, and something failed."""
+"""Exit of pytest when all was collected and run, and some test failed."""
 MOST = 3
 
 

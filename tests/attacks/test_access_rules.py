@@ -263,7 +263,7 @@ async def test_rules_of_extreme_size_are_refused(gateway: RunningGateway, issuer
 
 
 async def test_no_rule_takes_primitives_away_because_of_a_scope(gateway: RunningGateway, issuer: LocalIssuer) -> None:
-    """Ours: a client would escape such a rule by requesting fewer scopes; the refusal says what to write (IDN-4)."""
+    """Ours: a client would evade such a rule by requesting fewer scopes; the refusal names the alternative (IDN-4)."""
     assert issuer.keys
     scope = "scope:corp:agent"
     for rule in (deny([scope]), deny(["people", scope]), {"effect": "allow", "unless": [scope]}):

@@ -142,7 +142,7 @@ FORGED: dict[str, Callable[[LocalIssuer, str], str]] = {
 
 
 async def test_a_token_that_is_none_is_refused_like_a_wrong_key(gateway: RunningGateway, issuer: LocalIssuer) -> None:
-    """Ours: no forged, altered, foreign or ended token is accepted, and the response does not tell why (TEN-2)."""
+    """Ours: no forged, altered, foreign or ended token is accepted, and the response does not show why (TEN-2)."""
     wrong = await gateway.rpc("acme", "wrong", "tools/list")
     for kind, forge in FORGED.items():
         forged = await gateway.rpc("acme", forge(issuer, _audience(gateway)), "tools/list")

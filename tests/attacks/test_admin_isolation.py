@@ -1,4 +1,4 @@
-"""Every route of the admin API, asked by those who may not: nobody, other tenants, keys without the scope."""
+"""Every route of the admin API, requested without permission: no key, other tenants, keys without the scope."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from tests.support.upstream import recording_upstream
 
 URL = "https://pets.example"
 OWNERS = {"a": "pets", "b": "zoo"}
-"""What the objects of each tenant are called after."""
+"""Prefix of the names of each tenant's objects."""
 TOYS = {"get": {"operationId": "list_toys", "responses": {"200": {"description": "ok"}}}}
 PROPOSED = {"document": {**pets(URL), "paths": {**pets(URL)["paths"], "/toys": TOYS}}}
 RULES = {"include": [{"names": ["x*"]}]}
@@ -112,7 +112,7 @@ OF_TENANT = [(method, path) for method, path in ROUTES if "{t}" in path]
 
 
 def _uri(noun: str, owner: str) -> str:
-    """What a resource or template of this owner is addressed by."""
+    """Address of a resource or template of this owner."""
     return f"docs://{owner}/{{id}}" if noun == "resource-templates" else f"docs://{owner}"
 
 
@@ -188,7 +188,7 @@ class Two:
         return await self.gateway.http.request(method, f"/admin/v1{asked}", json=sent, params=params, headers=headers)
 
     async def trail(self, slug: str) -> list[dict[str, Any]]:
-        """What was changed in a tenant."""
+        """Changed objects of a tenant."""
         items: list[dict[str, Any]] = (await self.gateway.admin.get(f"/tenants/{slug}/audit?limit=200")).json()["items"]
         return [item for item in items if "rule" not in item["detail"]]  # refusals are written meanwhile
 
@@ -215,7 +215,7 @@ async def _running(servers: TestServers, owners: Mapping[str, str] = OWNERS) -> 
 
 @pytest.fixture(scope="module")
 async def two(servers: TestServers) -> AsyncGenerator[Two]:
-    """For all tests in which whoever asks may change nothing."""
+    """For all tests whose callers may change nothing."""
     async with _running(servers) as two:
         yield two
 
@@ -305,7 +305,7 @@ async def _request_approval(
 
 
 def _shape(answer: httpx.Response) -> object:
-    """What an answer tells: status, headers but for times and ids, and the problem without its own id."""
+    """Compared parts of a response: status, headers but for times and ids, and the problem without its own id."""
     body = {name: value for name, value in answer.json().items() if name != "correlation_id"}
     return answer.status_code, answer.headers.get("content-type"), answer.headers.get("allow"), body
 
@@ -448,7 +448,7 @@ async def test_a_handler_names_nothing_of_another_tenant(two: Two) -> None:
     headers = {"authorization": f"Bearer {two.keys['admin']}"}
 
     async def said(owner: str) -> list[object]:
-        """What is answered to handlers that name things of this owner."""
+        """Responses to handlers that name objects of this owner."""
         url = {"kind": "http", "method": "GET", "url": URL}
         handlers: list[dict[str, Any]] = [
             {"kind": "steps", "steps": [{"call": {"tool": f"{owner}_own"}}]},

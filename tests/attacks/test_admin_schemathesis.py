@@ -40,13 +40,13 @@ ACCEPTED = [
     ("PUT", "/tenants/{t}/policy"),
     ("GET", "/doctor"),
 ]
-"""What the operator is granted at least once."""
+"""Scopes that the operator has at least once."""
 OPERATORS = [("GET", "/doctor"), ("GET", "/tenants"), ("POST", "/tenants")]
-"""What a tenant is never granted."""
+"""Scopes that a tenant never has."""
 SAMPLE = [one for n, one in enumerate(OPERATIONS) if n % 7 == 0 or one in (*ACCEPTED, *OPERATORS)]
 """The operations of `make test`: strategies for one operation take 50 ms to make."""
 AT_THE_EDGE = {414, 431}
-"""Refusals before any route is known; the document says them once for all."""
+"""Refusals before routing; the document describes them once."""
 
 SAMPLES = [
     static_tool("made"),
@@ -60,7 +60,9 @@ NEVER_DIALLED = "http://169.254.169.254/openapi.json"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, which tenants and objects the requests name beside made-up ones, and whose answers may succeed."""
+    """Callers, the tenants and objects that requests name beside generated ones, and the callers whose requests may
+    succeed.
+    """
 
     key: str
     tenants: Sequence[str]
@@ -121,7 +123,7 @@ async def _furnish(gateway: RunningGateway, slug: str) -> None:
 
 
 async def _everything(gateway: RunningGateway, slug: str) -> list[Any]:
-    """What a tenant has, as the operator sees it."""
+    """Objects of a tenant, as the operator sees them."""
     nouns = ("tools", "resources", "resource-templates", "prompts", "profiles", "credentials")
     parts = ("", "/keys", "/sources", "/sources/pets/report", "/policy", "/audit", *(f"/{noun}" for noun in nouns))
     return [(await gateway.admin.get(f"/tenants/{slug}{part}")).json() for part in parts]

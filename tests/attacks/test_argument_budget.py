@@ -140,7 +140,9 @@ ENDLESS = {"nested unevaluatedProperties, tiny value", "oneOf 300 consts x 200,0
     ],
 )
 def test_a_dear_check_is_not_made_on_the_event_loop(name: str) -> None:
-    """Ours: what schema and value multiply to is counted; a child process goes on where the loop ends (ISO-2)."""
+    """Ours: the product of schema and value is counted; a child process continues where the event loop stops
+    (ISO-2).
+    """
     schema, instance = REPROS[name]
 
     assert isinstance(compile_input(_definition(schema)).check(instance), DeferredCheck)

@@ -65,7 +65,7 @@ def _text(result: dict[str, Any]) -> str:
 
 
 async def test_a_large_call_that_lacks_sixty_arguments_is_told_which(evil: Evil) -> None:
-    """Ours: refusing 0.65 MB takes no gigabyte; it still says what is missing (CAL-2, ISO-2)."""
+    """Ours: the refusal of 0.65 MB takes no gigabyte; it still names the missing member (CAL-2, ISO-2)."""
     await evil.add("sixty", {"required": [f"r{number}" for number in range(60)]})
     result = await evil.call("sixty", {f"key-of-some-length-{number:08}": number for number in range(16_000)})
 
@@ -133,7 +133,9 @@ async def test_a_result_is_held_to_a_dear_schema_within_the_same_bounds(evil: Ev
 
 
 async def test_merged_arguments_are_checked_within_the_same_bounds(evil: Evil) -> None:
-    """Ours: what an own tool passes to an operation is checked by a child process where that is dear (ISO-2, CAL-2)."""
+    """Ours: arguments that an own tool passes to an operation are checked by a child process where that is expensive
+    (ISO-2, CAL-2).
+    """
     schema = {
         "type": "object",
         "properties": {"x": {"items": {"anyOf": [{"type": "string"}] * 99 + [{"type": "integer"}]}}},
@@ -183,7 +185,7 @@ async def test_a_body_of_very_many_values_is_refused_before_it_is_read(evil: Evi
 
 
 async def test_a_text_full_of_commas_and_braces_is_one_value(evil: Evil) -> None:
-    """Ours: what stands in a string is not counted as values."""
+    """Ours: the content of a string is not counted as values."""
     await evil.add("texts", {"properties": {"x": {"type": "string"}}})
 
     assert (await evil.call("texts", {"x": '{[,"\\' * 100_000}))["isError"] is False

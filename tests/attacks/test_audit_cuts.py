@@ -383,7 +383,7 @@ async def test_the_last_change_stays(database: TestDatabase, redis_url: str) -> 
 
 
 async def test_no_retention_is_shorter_than_the_operators(world: TrailWorld) -> None:
-    """Ours: an admin cannot remove what he did last week; a minimum that is raised later counts too (SAF-8)."""
+    """Ours: an admin cannot remove entries of last week; a minimum that is raised later counts too (SAF-8)."""
     async with world.replica() as replica:
         for days in (0, 1, 29, -1):
             with pytest.raises(InvalidBody):

@@ -307,7 +307,7 @@ async def test_a_holder_of_the_keys_is_contradicted_by_an_earlier_export(world: 
 
 
 async def test_a_holder_of_the_keys_is_contradicted_by_a_head_elsewhere(world: TrailWorld) -> None:
-    """Ours: a head that left the gateway says what the trail was, to whoever kept it (SAF-8)."""
+    """Ours: a head that left the gateway proves the earlier trail to its holder (SAF-8)."""
     lines = _lines(await _export(world))
     heads = {line["number"]: line["mac"] for line in lines if line["type"] == "head" and line["signer"] == "trail"}
     last = max(heads)
@@ -319,7 +319,7 @@ async def test_a_holder_of_the_keys_is_contradicted_by_a_head_elsewhere(world: T
 
 
 async def test_the_program_stands_alone(world: TrailWorld, tmp_path: Path) -> None:
-    """Ours: one copied file verifies, without the gateway beside it; its exit code says the result (SAF-8)."""
+    """Ours: one copied file verifies, without the gateway beside it; its exit code is the result (SAF-8)."""
     program, export, broken = tmp_path / "audit_verifier.py", tmp_path / "export.jsonl", tmp_path / "broken.jsonl"
     program.write_bytes(Path(audit_verifier.__file__).read_bytes())
     text = await _export(world)

@@ -97,7 +97,7 @@ def world(written: Written, endpoint: RecordingUpstream, tmp_path: Path, redis_u
 
 
 async def test_every_store_is_compared(world: TrailWorld, endpoint: RecordingUpstream, tmp_path: Path) -> None:
-    """Ours: each store has the newest signature, and verify says so of each (SAF-4)."""
+    """Ours: each store has the newest signature, and verify reports each (SAF-4)."""
     endpoint.body = _answered(endpoint)
 
     compared = (await world.verify()).stores
@@ -179,7 +179,7 @@ async def test_a_writer_of_redis_forges_no_head(world: TrailWorld, redis_url: st
 
 
 async def test_an_older_head_put_back_into_redis_is_still_true(world: TrailWorld, redis_url: str) -> None:
-    """Ours: what verify compared is named by number, so that less of it shows (SAF-4)."""
+    """Ours: verify lists the compared stores by number, so that a missing one shows (SAF-4)."""
     alone = replace(world, outside=world.outside[:1])
     older = (await RedisHeadStore(world.bus).get(world.tenant))[0]
     await _write(alone)
@@ -258,7 +258,7 @@ async def test_a_running_signer_misses_signatures_that_were_put_back(world: Trai
 
 
 async def test_an_older_tenant_is_adopted_and_then_anchored(database: TestDatabase, redis_url: str) -> None:
-    """Ours: a tenant from before there were anchors is trusted once, and verify says so (SAF-4)."""
+    """Ours: a tenant from before anchors existed is trusted once, and verify reports it (SAF-4)."""
     async with trail_world(database, redis_url, has_redis=False) as world:
         await _as_of_the_release_before(world)
         pending = await world.verify()

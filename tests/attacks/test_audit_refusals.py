@@ -1,4 +1,4 @@
-"""Refusals in the audit trail: what a flood of refused requests leaves, and in whose trail."""
+"""Refusals in the audit trail: Entries of a flood of refused requests, and the trail that has them."""
 
 import zlib
 from collections import Counter

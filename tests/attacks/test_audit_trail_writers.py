@@ -2,7 +2,7 @@
 
 The history is of three replicas, each gone when the next one starts. The attacker owns the schema and has copies of
 older rows, but no secret key. Afterwards a new replica goes on: it does nothing, makes a change, records a call, or
-both, and signs. `inside` says whether the database alone shows the attack; what it cannot show, heads outside do.
+both, and signs. `inside` is true if the database alone shows the attack; heads outside show the others.
 """
 
 from collections.abc import AsyncGenerator

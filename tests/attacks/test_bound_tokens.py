@@ -127,7 +127,9 @@ async def test_a_token_counts_only_as_what_it_is(gateway: RunningGateway, issuer
 
 
 async def test_a_proof_that_is_not_of_the_request_is_refused(gateway: RunningGateway, issuer: LocalIssuer) -> None:
-    """RFC 9449 section 7.1: the challenge names the fault and the algorithms, so that a client can mend it (TEN-2)."""
+    """RFC 9449 section 7.1: the challenge names the fault and the algorithms, so that a client can correct its request
+    (TEN-2).
+    """
     key, url = ProofKey(), _url(gateway)
     token = issuer.token(url, cnf={"jkt": key.thumbprint})
     other = f"{gateway.url}/t/acme/default/mcp"

@@ -1,4 +1,6 @@
-"""Thousands of calls that are left at random moments: nobody is given what is another's, and nothing is used up."""
+"""Thousands of calls that are cancelled at random moments: no response reaches another caller, and nothing is
+used up.
+"""
 
 from collections.abc import AsyncGenerator
 
@@ -30,7 +32,7 @@ async def _assert_serving(storm: Storm) -> None:
 
 
 async def _baseline(storm: Storm) -> Rest:
-    """What is in use after as many clients at once as there will be, none of which left; then all at rest."""
+    """Resources in use after the peak of concurrent clients, none of which left; then all idle."""
     await all_answered(storm, seed=SEED, clients=CLIENTS * 2)
     with anyio.fail_after(20):
         while True:
@@ -67,7 +69,7 @@ async def test_calls_left_at_any_moment_mix_nothing_up_and_use_nothing_up(storm:
 
 
 async def test_admin_requests_of_many_tenants_at_once_mix_nothing_up(storm: tuple[Storm, Rest]) -> None:
-    """Ours: what one tenant reads and writes among 100 requests at once is its own (TEN-5, TEN-1)."""
+    """Ours: one tenant reads and writes its own objects only, among 100 concurrent requests (TEN-5, TEN-1)."""
     gateway, baseline = storm
     gateway.broken.clear()
     await rage(gateway, seed=SEED, calls=ADMIN_AT_ONCE, clients=ADMIN_AT_ONCE, make=Asks.admin)

@@ -128,7 +128,7 @@ async def test_the_trail_records_the_value_and_the_digest_of_what_was_sent(
 async def test_no_spelling_reaches_a_pinned_argument(
     gateway: RunningGateway, key: str, upstream: RecordingUpstream
 ) -> None:
-    """Ours: what an override pins is sent, whatever else a call contains (OAS-6)."""
+    """Ours: an argument that an override pins is sent, whatever else a call contains (OAS-6)."""
     changed = await gateway.admin.patch("/tenants/acme/tools/pay", json={"pinned": {"limit": 3}})
     assert changed.status_code == 200, changed.text
 
@@ -138,7 +138,7 @@ async def test_no_spelling_reaches_a_pinned_argument(
 
 
 async def test_a_person_approves_the_value(gateway: RunningGateway, key: str, stand: Stand) -> None:
-    """Ours: what is shown for an approval is the request, and another spelling of it is the same request (SAF-3)."""
+    """Ours: an approval shows the request itself, and another spelling of it is the same request (SAF-3)."""
     (await gateway.admin.patch(POLICY, json={"moderate": "approve"})).raise_for_status()
     first = await _call(gateway, key, {"body": {"amount": 7}})
     again = await _call(gateway, key, {"body": '{"amount": "7"}'})

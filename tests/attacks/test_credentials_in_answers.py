@@ -72,7 +72,7 @@ def _shown(value: object) -> str:
 
 
 def _reveals(shown: str, encoding: Encoding, secret: str) -> bool:
-    """True if the secret can be read: as it stands, in its encoding, or in the JSON that a text is."""
+    """True if the secret can be read: as it is, in its encoding, or in the JSON of a text."""
     plain = shown.replace("\0", "")
     return any(secret in text for text in (plain, encoding.decode(plain), encoding.decode(plain.replace("\\\\", "\\"))))
 
@@ -158,7 +158,7 @@ _ONE_LINE = [one for one in ENCODINGS if one.name not in {"base64_in_lines", "qu
 
 @cases(_ONE_LINE)
 async def test_no_header_shows_a_credential(echo: Echo, encoding: Encoding, secret: str) -> None:
-    """Ours: what is shown of a refusal's and a redirect's headers is redacted as bodies are (ISO-4)."""
+    """Ours: shown headers of refusals and redirects are redacted as bodies are (ISO-4)."""
     echo.keeps(secret)
     encoded = encoding.encode(secret)
     echo.api.content_type, echo.api.body = f"application/x-{encoded}", b"\x00\xff"
@@ -275,7 +275,7 @@ def test_an_answer_that_is_nothing_but_credentials_is_replaced_whole() -> None:
 
 
 async def test_failures_tell_nothing_of_the_credential(echo: Echo) -> None:
-    """Ours: what cannot be read as it should be is named by its fault alone (ISO-4)."""
+    """Ours: an unreadable answer is named by its fault alone (ISO-4)."""
     echo.keeps(SECRETS[0])
     echo.api.content_type, echo.api.body = "application/json", SECRETS[0].encode()
     with pytest.raises(GatewayError) as refused:

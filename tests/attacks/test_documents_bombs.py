@@ -110,7 +110,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], int]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 async def test_a_bomb_is_a_clear_refusal_and_calls_go_on(acme: Acme, name: str) -> None:
-    """Ours: what is made to cost is refused within its limits, by size or form, and nothing is stored (TEN-5)."""
+    """Ours: an expensive document is refused within its limits, by size or form, and nothing is stored (TEN-5)."""
     make, status = BOMBS[name]
 
     answer = await acme.post(make())

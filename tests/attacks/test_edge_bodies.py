@@ -60,7 +60,7 @@ def _head(gateway: RunningGateway, path: str, credential: str, *headers: str) ->
 
 
 async def _hear(gateway: RunningGateway, *parts: bytes) -> tuple[int, bytes]:
-    """Say these bytes, then wait for the gateway to answer and to close."""
+    """Send these bytes, then wait until the gateway answers and closes."""
     heard = b""
     port = int(gateway.url.rpartition(":")[2])
     with anyio.fail_after(20):
@@ -77,7 +77,7 @@ async def _hear(gateway: RunningGateway, *parts: bytes) -> tuple[int, bytes]:
 
 @pytest.mark.parametrize("body", BROKEN)
 async def test_json_that_is_not_one_value_is_refused_by_the_admin_face(gateway: RunningGateway, body: bytes) -> None:
-    """Ours: nothing is stored of a body that readers understand differently; the problem says where it is wrong."""
+    """Ours: nothing is stored of a body that readers understand differently; the problem names the place."""
     answer = await gateway.admin.post("/tenants", content=body, headers={"content-type": "application/json"})
 
     assert answer.status_code == 400
@@ -90,7 +90,7 @@ async def test_json_that_is_not_one_value_is_refused_by_the_admin_face(gateway: 
 async def test_json_that_is_not_one_value_is_refused_by_the_mcp_face(
     gateway: RunningGateway, key: str, era: str
 ) -> None:
-    """JSON-RPC: what cannot be parsed is a parse error, in both eras, before anything looks into it."""
+    """JSON-RPC: an unparseable body is a parse error, in both eras, before any other check."""
     headers = {
         "authorization": f"Bearer {key}",
         "content-type": "application/json",
@@ -140,7 +140,7 @@ async def test_a_body_that_never_comes_is_given_up(gateway: RunningGateway, key:
 
 
 async def test_many_half_sent_requests_do_not_stop_the_others(gateway: RunningGateway, key: str) -> None:
-    """Ours: whoever holds many connections open with half a body holds nobody else up."""
+    """Ours: a client with many open connections and half a body delays no other client."""
     port = int(gateway.url.rpartition(":")[2])
     head = _head(gateway, "/t/acme/mcp", key, "Content-Length: 100")
     given_up = refused = 0

@@ -1,4 +1,4 @@
-"""Attacks on what goes through Redis: cancelled callers, and whoever else can write there."""
+"""Attacks on data that go through Redis: cancelled callers, and other writers."""
 
 import random
 from collections.abc import AsyncGenerator
@@ -82,7 +82,7 @@ async def test_cancelled_callers_leave_no_reply_for_the_next(
 
 
 async def test_events_of_one_tenant_never_reach_another(redis_url: str, bus: EventBus) -> None:
-    """Ours: among many real and forged messages each listener hears exactly the real ones, of their own tenant."""
+    """Ours: among many real and forged messages each listener receives exactly the real ones, of its own tenant."""
     heard: list[Event] = []
     last = anyio.Event()
     bus.subscribe(heard.append)
@@ -122,7 +122,7 @@ async def test_planted_limits_do_not_break_calls(redis_url: str, bus: EventBus, 
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Two sessions of one tenant and one of another, and somebody else in Redis."""
+    """Two sessions of one tenant and one of another, and a foreign writer in Redis."""
 
     stores: SessionStores
     intruder: Any
@@ -131,16 +131,16 @@ class Streams:
     stranger: SessionKeys
 
     async def entries(self, keys: SessionKeys, stream: str) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        """What Redis has of a stream."""
+        """Entries of a stream in Redis."""
         found: list[tuple[bytes, dict[bytes, bytes]]] = await self.intruder.xrange(keys.log(stream))
         return found
 
     async def plant(self, keys: SessionKeys, stream: str, fields: dict[Any, bytes]) -> None:
-        """Add an entry as anybody may who can write into this Redis."""
+        """Add an entry as any writer of this Redis could."""
         await self.intruder.xadd(keys.log(stream), fields)
 
     async def told(self, keys: SessionKeys, stream: str) -> list[str | bytes]:
-        """What a client of this session would be sent."""
+        """Messages that a client of this session would receive."""
         found = await self.stores.logs.read(keys, stream, START)
         assert all(message.is_final is False for message in found.messages)
         return [message.uri or message.text for message in found.messages if message.uri or message.text]
@@ -148,7 +148,7 @@ class Streams:
 
 @pytest.fixture
 async def streams(redis_url: str, bus: EventBus, tasks: TaskSupervisor) -> AsyncGenerator[Streams]:
-    """Each session is subscribed to a resource, and was told something."""
+    """Each session is subscribed to a resource, and has received a notification."""
     stores, keys = session_stores(bus, spawn=tasks.spawn, idle_s=60), list[SessionKeys]()
     for tenant in (TENANTS[0], TENANTS[0], TENANTS[1]):
         record = _record(tenant)
@@ -195,7 +195,9 @@ async def test_what_was_written_for_another_stream_is_told_to_nobody(streams: St
 
 
 async def test_pieces_of_a_message_cannot_be_changed_around(streams: Streams) -> None:
-    """Ours: a long message is whole as it was written, or it is not told; a reader goes on behind it (TEN-5)."""
+    """Ours: a long message is delivered whole as it was written, or not at all; a reader continues behind it
+    (TEN-5).
+    """
     logs, mine = streams.stores.logs, streams.mine
     await logs.append(mine, "r-long", b"1" * ENTRY_BYTES + b"2" * ENTRY_BYTES + b"3")
     pieces = [fields for _, fields in await streams.entries(mine, "r-long")]
@@ -212,7 +214,7 @@ async def test_pieces_of_a_message_cannot_be_changed_around(streams: Streams) ->
 
 
 async def test_pieces_without_an_end_hold_nobody_up(streams: Streams) -> None:
-    """Ours: what somebody left unfinished in a stream is no reason to read it again and again (TEN-5)."""
+    """Ours: an unfinished message in a stream is not read again and again (TEN-5)."""
     for _ in range(32):
         await streams.plant(streams.mine, "r-endless", {b"c": b"more"})
 
@@ -222,7 +224,7 @@ async def test_pieces_without_an_end_hold_nobody_up(streams: Streams) -> None:
 
 
 async def test_entries_without_a_mac_end_no_session(streams: Streams) -> None:
-    """Ours: what a release before there were MACs has written is left out, and the session goes on (SRV-2)."""
+    """Ours: messages of a release before MACs existed are skipped, and the session continues (SRV-2)."""
     mine = streams.mine
     await streams.intruder.delete(mine.log(STANDALONE))
     await streams.plant(mine, STANDALONE, {b"d": b"old"})

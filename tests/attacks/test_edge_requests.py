@@ -35,7 +35,7 @@ async def gateway(servers: TestServers) -> AsyncGenerator[RunningGateway]:
 
 
 async def _speak(gateway: RunningGateway, *parts: bytes, closes: bool = True) -> tuple[int, bytes]:
-    """Say these bytes and hear all the answer: its status, and everything."""
+    """Send these bytes and read the whole response: its status, and everything."""
     heard = b""
     port = int(gateway.url.rpartition(":")[2])
     with anyio.fail_after(20):
@@ -64,7 +64,7 @@ async def _ask(gateway: RunningGateway, method: str, path: str, *headers: str, h
 
 
 async def test_a_foreign_host_is_refused_on_every_face(gateway: RunningGateway) -> None:
-    """Ours: a name that somebody points at us is not ours (DNS rebinding), whatever the method and the path (SRV-1)."""
+    """Ours: a foreign name that resolves to us is refused (DNS rebinding), whatever the method and the path (SRV-1)."""
     for method, path in FACES:
         for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost@evil.example"):
             assert await _ask(gateway, method, path, host=host) == 421, (method, path, host)
@@ -100,7 +100,7 @@ async def test_two_origins_are_no_origin(gateway: RunningGateway) -> None:
 
 
 async def test_a_configured_origin_host_and_header_size_are_ours(database_url: str, redis_url: str) -> None:
-    """Ours: what the operator allows is let in, and nothing beside it. Proxies for sign-on send 20 KB of cookies."""
+    """Ours: origins that the operator allows are accepted, and no others. Proxies for sign-on send 20 KB of cookies."""
     allowed: dict[str, Any] = {
         "allowed_hosts": ("gw.example.com", "*.mcp.example"),
         "allowed_origins": ("https://app.example",),
@@ -123,7 +123,7 @@ async def test_probes_answer_under_any_name(gateway: RunningGateway) -> None:
 
 
 async def test_two_credentials_are_refused(gateway: RunningGateway) -> None:
-    """Ours: whatever stands in front of us must not have checked another credential than the one we use."""
+    """Ours: a proxy in front must not have checked another credential than the one we use."""
     for method, path in FACES:
         assert await _ask(gateway, method, path, "Authorization: Bearer another") == 400, (method, path)
 

@@ -36,7 +36,7 @@ class Acme:
         return await self.gateway.rpc("acme", self.key, "tools/call", {"name": tool, "arguments": arguments})
 
     async def works(self) -> bool:
-        """Whether a call and a change go through."""
+        """True if a call and a change succeed."""
         answer = (await self.call("get_pet", id=7)).json()
         slug = f"t{len(self.upstream.seen)}"
         return (
@@ -85,7 +85,7 @@ async def test_a_full_disk_refuses_changes_and_calls_and_loses_nothing(database:
 
 
 async def test_a_pool_without_a_free_connection_refuses_in_time(database: TestDatabase, redis_url: str) -> None:
-    """Ours: whoever waits too long is told to come back, and the process stays alive (SRV-4)."""
+    """Ours: a caller that waits too long gets a retry hint, and the process stays alive (SRV-4)."""
     async with _acme(database, redis_url, pool=1) as acme:
         assert await acme.works()
         holder = await connect_owner(database.superuser_url)
@@ -99,7 +99,7 @@ async def test_a_pool_without_a_free_connection_refuses_in_time(database: TestDa
             with anyio.fail_after(60):
                 async with anyio.create_task_group() as group:
                     group.start_soon(ask, "first", "/tenants/acme/keys")
-                    while not await holder.fetchval(WAITING):  # noqa: ASYNC110  # PostgreSQL tells nobody
+                    while not await holder.fetchval(WAITING):  # noqa: ASYNC110  # PostgreSQL sends no event
                         await anyio.sleep(0.01)
                     await ask("second", "/tenants")
                     assert (await acme.gateway.http.get("/healthz")).status_code == 200

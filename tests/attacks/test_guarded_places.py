@@ -41,7 +41,7 @@ class _Stored:
 
 
 async def test_an_unknown_key_costs_the_comparisons_of_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a wrong secret and an unknown id take the same steps, so that no clock tells which ids exist (TEN-2)."""
+    """Ours: a wrong secret and an unknown id take the same steps, so that no timing shows which ids exist (TEN-2)."""
     minted, wrong = mint_key(), mint_key()
     key = msgspec.convert(
         {
@@ -102,7 +102,7 @@ async def test_a_credential_that_comes_back_encoded_is_blanked(database_url: str
 
 @asynccontextmanager
 async def _speaking(*parts: bytes) -> AsyncGenerator[str]:
-    """An upstream that says these bytes to whoever comes, at this authority."""
+    """An upstream that sends these bytes to every client, at this authority."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -130,7 +130,7 @@ async def test_an_answer_without_a_length_is_cut_at_the_limit() -> None:
 
 @pytest.mark.parametrize("path", ["/u/.{0}", "/u/..{0}", "/u/%2e{0}"])
 def test_a_value_that_completes_a_dot_segment_of_the_document_is_refused(path: str) -> None:
-    """Ours: what is harmless alone may climb behind the document's own text, so the whole path is judged (TEN-5)."""
+    """Ours: a harmless part may climb behind the document's own text, so the whole path is judged (TEN-5)."""
     made = plan(parameter(Location.PATH, "a", style=Style.MATRIX), path=path)
 
     with pytest.raises((ArgumentsInvalid, NotYetSupported)):
@@ -155,7 +155,7 @@ def _definition(schema: object) -> bytes:
 
 @pytest.mark.parametrize("pattern", [r"^(?=a+b)\w+$", r"(?<!x)y", r"(a)\1"])
 def test_a_pattern_that_needs_backtracking_does_not_compile(pattern: str) -> None:
-    """Ours: what cannot be matched in linear time is not matched at all (TEN-5)."""
+    """Ours: a pattern that cannot be matched in linear time is not matched at all (TEN-5)."""
     schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}
 
     with pytest.raises(ValueError, match="pattern"):
@@ -163,7 +163,7 @@ def test_a_pattern_that_needs_backtracking_does_not_compile(pattern: str) -> Non
 
 
 async def test_a_schema_is_never_fetched() -> None:
-    """Ours: a schema that refers to a URL dials nobody (OAS-7, TEN-5)."""
+    """Ours: a schema that refers to a URL opens no connection (OAS-7, TEN-5)."""
     dialled = asyncio.Event()
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -37,7 +37,7 @@ class Pretender:
 
 
 Attack = Callable[[Pretender, int], None]
-"""What it does when it is called: it has the number of the call."""
+"""Its answer to a call: it has the number of the call."""
 
 
 @asynccontextmanager
@@ -219,7 +219,7 @@ async def test_silence_ends_in_time(tmp_path: Path) -> None:
     ],
 )
 async def test_a_strange_introduction_is_no_attachment(tmp_path: Path, greeting: object, reason: str) -> None:
-    """Ours: what answers otherwise than the plugin is not attached, and the admin reads why (DYN-1)."""
+    """Ours: an answer that differs from the plugin's is not attached, and the admin reads the reason (DYN-1)."""
     async with pretending(tmp_path, ignore, greeting=greeting) as address:
         with pytest.raises(LiveSourceFailed, match=reason):
             async with attached(address):

@@ -1,4 +1,4 @@
-"""Hostile manifests and plans: what a stranger's folder can make the command line read, send, print or wait for."""
+"""Hostile manifests and plans: Files of a foreign folder that make the command line read, send, print or wait."""
 
 import hashlib
 import json
@@ -246,7 +246,7 @@ def test_a_secret_is_a_small_regular_file(tmp_path: Path, make: Callable[[Path],
 
 
 def test_messages_of_the_gateway_have_no_secret(tmp_path: Path) -> None:
-    """Ours: what a gateway repeats of a secret in a refusal is not printed (CFG-4)."""
+    """Ours: a secret that the gateway repeats in a refusal is not printed (CFG-4)."""
     (tmp_path / "secret").write_text(f"{_SECRET}\n")
     values, faults = SecretValues(), ManifestFaults()
     secret = _find(tmp_path, {"file": "../secret"})
@@ -261,7 +261,7 @@ def test_messages_of_the_gateway_have_no_secret(tmp_path: Path) -> None:
 
 
 def test_secret_parts_of_settings_are_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: what responses show as null is a secret; manifests and plans have its reference only (CFG-4)."""
+    """Ours: a null of responses is a secret; manifests and plans have its reference only (CFG-4)."""
     head = "apiVersion: gateway/v1\nkind: live-source\nname: a\ntype: mcp\nsettings:\n  argv: [program]\n  env: "
     write(
         tmp_path, a_yaml=f"{head}{{TOKEN: {_SECRET}}}\n", b_yaml=f"{head}{{TOKEN: {{env: TOKEN_OF_A}}, KEPT: null}}\n"

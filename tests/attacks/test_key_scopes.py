@@ -97,7 +97,7 @@ async def test_an_admin_ends_every_key_of_its_tenant(gateway: RunningGateway) ->
 
 
 async def test_the_operator_grants_every_scope(targets: dict[Scope, str]) -> None:
-    """Ours: what a tenant's keys may not grant is the operator's to grant."""
+    """Ours: scopes that a tenant's keys may not grant are granted by the operator."""
     assert targets.keys() == set(Scope)
 
 

@@ -255,7 +255,7 @@ async def _paced(gateway: RunningGateway) -> float:
 
 @pytest.mark.parametrize("value", [0, -1, 1_000_001, 1.5, "7", True, [], {}])
 async def test_a_ceiling_is_a_positive_count(gateway: RunningGateway, value: object) -> None:
-    """ADM-1: what is no ceiling is refused with its pointer."""
+    """ADM-1: a value that is no ceiling is refused with its pointer."""
     await gateway.create_tenant(f"odd-{abs(hash(str(value)))}")
     answer = await gateway.admin.put(CEILINGS.format(f"odd-{abs(hash(str(value)))}"), json={"burst": value})
 

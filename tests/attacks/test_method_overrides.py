@@ -61,7 +61,7 @@ def test_a_handler_declares_no_other_method(name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", HEADERS)
 async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
-    """Ours: what was declared before the rule is refused when it is called (SAF-1)."""
+    """Ours: a declaration from before the rule is refused when it is called (SAF-1)."""
     assert not is_argument_header(name)
     async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
         house = Household(upstream)

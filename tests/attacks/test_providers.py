@@ -377,7 +377,7 @@ async def test_questions_of_one_call_are_bounded(stand: ProviderStand) -> None:
 
 
 async def test_a_call_without_a_result_ends(stand: ProviderStand, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: the provider learns that nobody waits any more (DYN-4)."""
+    """Ours: the provider learns that no caller waits any more (DYN-4)."""
     monkeypatch.setattr(attachments, "CALL_S", 0.05)
     async with stand.attached() as (provider, attachment):
         with anyio.fail_after(PATIENCE_S), pytest.raises(LiveSourceFailed):

@@ -40,7 +40,9 @@ async def restricted(redis_url: str) -> AsyncGenerator[str]:
 
 
 async def test_a_gateway_serves_with_the_access_of_the_manual(database_url: str, restricted: str) -> None:
-    """Ours: sessions, calls, events and the doctor need no more of Redis than the manual says (TEN-5, SRV-6)."""
+    """Ours: sessions, calls, events and the doctor need no more rights at Redis than the manual lists (TEN-5,
+    SRV-6).
+    """
     async with (
         recording_upstream() as upstream,
         running_gateway(database_url, restricted, egress_allow=[upstream.authority]) as gateway,

@@ -158,7 +158,9 @@ async def _use_session(stored: Stored, keys: SessionKeys) -> None:
 
 
 async def test_every_name_in_redis_is_of_a_listed_kind(stored: Stored) -> None:
-    """Ours: what the gateway keeps is in the table, so a new kind is decided on before it is kept (TEN-5)."""
+    """Ours: the table has everything that the gateway stores, so a new kind is decided on before it is stored
+    (TEN-5).
+    """
     bus, stores = stored.bus, stored.stores
     async with (
         CallLimiter(bus, spawn=stores.spawn).admit(ACME, _KEY, Limits()),
@@ -386,7 +388,9 @@ async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> Non
 
 
 async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:
-    """Ours: an update is sealed for sessions of its own tenant only, whatever the set of subscribers says (TEN-5)."""
+    """Ours: an update is sealed for sessions of its own tenant only, whatever the set of subscribers contains
+    (TEN-5).
+    """
     subscribers = await stored.named(f"gw:t:{ACME}:subscribers:*")
     outside = f"../{GLOBEX}:s:{stored.stranger.session}"
     planted = (stored.stranger.session, outside, f"{stored.mine.session}:state", "x:log:g", "")

@@ -49,7 +49,7 @@ async def test_a_key_has_fifty_streams_where_nothing_was_said(gateway: RunningGa
 
         async def listen(key: str) -> None:
             opened = await stack.enter_async_context(client.stream("POST", "/t/acme/mcp", **_listening(key)))
-            held.append(Events(opened))  # a stream that nobody holds is closed
+            held.append(Events(opened))  # a stream without an owner is closed
             assert (await held[-1].message())["method"] == "notifications/subscriptions/acknowledged"
 
         for _ in range(50):

@@ -90,7 +90,7 @@ def _said(answer: httpx.Response) -> dict[str, Any]:
 
 
 async def test_a_foreign_session_is_neither_heard_nor_ended(world: World) -> None:
-    """Ours: neither its stream, from whatever place, nor its end is anybody else's (TEN-1, TEN-5)."""
+    """Ours: neither its stream, from any place, nor its end is available to another caller (TEN-1, TEN-5)."""
     http, ping = world.gateway.http, {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     places: tuple[dict[str, str], ...] = (
         {},
@@ -123,7 +123,7 @@ async def test_a_session_is_good_at_its_own_url_only(world: World, path: str) ->
 
 
 async def test_two_session_headers_are_none(world: World) -> None:
-    """Ours: whoever reads the first and whoever reads the last must not see two sessions (TEN-5)."""
+    """Ours: a reader of the first header and a reader of the last must not see two sessions (TEN-5)."""
     other = await _open(world.gateway, "acme", world.owner)
     headers = [*world.headers(world.owner).items(), ("mcp-session-id", world.session), ("mcp-session-id", other)]
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -134,7 +134,7 @@ async def test_two_session_headers_are_none(world: World) -> None:
 
 
 async def _endpoint(lines: Any) -> str:
-    """Where the stream of HTTP+SSE says that messages go."""
+    """Endpoint for messages that the stream of HTTP+SSE names."""
     async for line in lines:
         if line.startswith("data: "):
             return str(line[6:])
@@ -181,7 +181,7 @@ async def test_messages_of_the_old_transport_need_their_owner(world: World) -> N
 
 
 async def test_with_its_stream_an_old_session_ends(world: World) -> None:
-    """Ours: nobody can go on with a session whose stream is gone (RES-6)."""
+    """Ours: no caller can continue a session whose stream is gone (RES-6)."""
     http, ping = world.gateway.http, {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with http.stream("GET", "/t/acme/sse", headers=world.headers(world.owner)) as stream:
         path = await _endpoint(stream.aiter_lines())
@@ -193,7 +193,7 @@ async def test_with_its_stream_an_old_session_ends(world: World) -> None:
 
 
 async def test_each_door_takes_its_own_methods(world: World) -> None:
-    """RFC 9110: 405 says what is allowed (SRV-1)."""
+    """RFC 9110: 405 names the allowed methods (SRV-1)."""
     for method, path, allowed in (
         ("PUT", "/t/acme/mcp", "GET, POST, DELETE"),
         ("POST", "/t/acme/sse", "GET"),

@@ -50,7 +50,7 @@ def _timed(timers: Timers, slow: list[asyncio.Transport] | None = None) -> type[
 
 @pytest.fixture
 async def timers() -> Timers:
-    """Timers that stand still."""
+    """Timers that do not advance."""
     return Timers()
 
 
@@ -106,7 +106,7 @@ async def _until_closed(reader: asyncio.StreamReader) -> bytes:
     ids=["silent", "letter", "half a header", "empty lines", "half a second one"],
 )
 async def test_a_header_that_does_not_come_ends_the_connection(said: bytes) -> None:
-    """Ours: nobody keeps a connection by saying little (TEN-5)."""
+    """Ours: no client keeps a connection by sending little (TEN-5)."""
     async with _serving(_ok) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(said)
@@ -117,7 +117,7 @@ async def test_a_header_that_does_not_come_ends_the_connection(said: bytes) -> N
 
 
 async def test_an_empty_line_after_an_answer_does_not_buy_time() -> None:
-    """Ours: what neither begins a request nor ends one is no use of a connection (TEN-5)."""
+    """Ours: bytes that neither begin a request nor end one do not count as use of a connection (TEN-5)."""
     async with _serving(_ok) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(ASK)
@@ -128,7 +128,7 @@ async def test_an_empty_line_after_an_answer_does_not_buy_time() -> None:
 
 
 async def test_dripping_does_not_buy_time() -> None:
-    """Ours: the clock does not begin anew with each byte (TEN-5)."""
+    """Ours: the clock does not restart with each byte (TEN-5)."""
     async with _serving(_ok) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
 
@@ -179,7 +179,7 @@ async def test_a_refused_body_that_drips_does_not_buy_time() -> None:
 
 
 async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
-    """Ours: what comes slowly after the answer was given is not waited for (TEN-5)."""
+    """Ours: bytes that come slowly after the response are not awaited (TEN-5)."""
     async with _serving(_ok) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n")
@@ -197,7 +197,7 @@ async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
 
 
 async def test_a_client_that_asks_again_and_again_is_served(timers: Timers) -> None:
-    """Ours: patience begins anew with each request; between them the server's own keep-alive counts."""
+    """Ours: the time limit restarts with each request; between them the server's own keep-alive counts."""
     async with _serving(_ok, http=_timed(timers)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for _ in range(4):
@@ -212,7 +212,7 @@ async def test_a_client_that_asks_again_and_again_is_served(timers: Timers) -> N
 
 
 async def test_a_slow_application_is_not_a_slow_client(timers: Timers) -> None:
-    """Ours: while an answer is being made nobody counts."""
+    """Ours: no time is counted while a response is made."""
     asked, release = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -231,7 +231,7 @@ async def test_a_slow_application_is_not_a_slow_client(timers: Timers) -> None:
 
 
 async def test_a_reader_that_has_stopped_is_cut_off() -> None:
-    """Ours: what a client does not take is not kept for it, and whoever writes is let go (TEN-5)."""
+    """Ours: data that a client does not take are not kept for it, and the writer is released (TEN-5)."""
     ended = asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -283,7 +283,7 @@ async def test_a_slow_reader_that_reads_is_served(timers: Timers) -> None:
 
 
 async def test_half_open_sockets_do_not_hinder_others(timers: Timers) -> None:
-    """Ours: hundreds of silent connections are closed, and whoever asks meanwhile is answered (TEN-5)."""
+    """Ours: hundreds of silent connections are closed, and other clients are answered meanwhile (TEN-5)."""
     async with _serving(_ok, http=_timed(timers)) as port:
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -43,13 +43,13 @@ class Browser:
         return await self.http.get(f"/t/{self.slug}/sign-in/{issuer}/callback?{query}")
 
     async def sign_in(self, **claims: Any) -> httpx.Response:
-        """A whole sign-in, of which the provider says this."""
+        """A whole sign-in, in which the provider returns these claims."""
         asked = await self.begin(issuer="corp")
         self.provider.publish(**{"nonce": asked["nonce"], **claims})
         return await self.come_back(asked)
 
     async def person(self) -> str | None:
-        """Who is signed in, as the page shows it."""
+        """The signed-in person, as the page shows it."""
         answer = await self.http.get(f"/t/{self.slug}/sign-in")
         return answer.text.partition("<bdi>")[2].partition("</bdi>")[0] or None
 
@@ -73,7 +73,7 @@ async def _people(gateway: RunningGateway) -> list[str]:
 
 
 async def test_the_way_in_is_open(browser: Browser) -> None:
-    """Ours: what the attacks below lack is all that they lack (IDN-2)."""
+    """Ours: the attacks below differ from a working request in one respect only (IDN-2)."""
     answer = await browser.sign_in()
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/t/acme/sign-in")
@@ -245,7 +245,7 @@ async def test_a_session_is_new_and_of_its_tenant(browser: Browser) -> None:
 
 
 async def test_many_begun_sign_ins_fill_no_browser(browser: Browser) -> None:
-    """Ours: cookies of sign-ins that nobody finishes are bounded, so no page makes a browser's headers too large."""
+    """Ours: cookies of unfinished sign-ins are bounded, so no page makes a browser's headers too large."""
     for _ in range(8):
         await browser.begin(next=f"/t/acme/x?{'a' * 1500}")
     kept = [name for name in browser.http.cookies if name.startswith("gateway-sign-in")]
@@ -309,7 +309,7 @@ async def test_claims_that_lost_their_groups_end_the_session(browser: Browser, d
 
 
 async def test_groups_come_from_userinfo_of_the_same_person(browser: Browser) -> None:
-    """OpenID Connect Core §5.3.2: what UserInfo says of another subject is used for nobody (IDN-2)."""
+    """OpenID Connect Core §5.3.2: UserInfo of another subject is used for no one (IDN-2)."""
     await browser.gateway.admin.delete("/tenants/acme/issuers/corp")
     url, answer = browser.provider.issuer.url, browser.provider.answer
     answer |= {"userinfo_endpoint": f"{url}/userinfo", "groups": ["keepers"], "sub": "bob"}

@@ -1,4 +1,4 @@
-"""A database that many want at once, and one that hangs: nobody waits for long who need not wait."""
+"""A database under contention, and one that hangs: only callers that need it wait."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ LOCKED = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' a
 BACKENDS = "select pid from pg_stat_activity where backend_type = 'client backend'"
 POSTMASTER = "select split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int"
 PATIENCE_S = 2
-"""For how long a call waits for a database that says nothing."""
+"""The longest wait of a call for a database that does not respond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ async def test_many_first_requests_take_no_more_than_their_share(database: TestD
     async with (
         _world(database, redis_url, tenants=4, keys=5) as world,
         _superuser(database) as holder,
-        _superuser(database) as looking,  # whoever is in a transaction sees the connections there were
+        _superuser(database) as looking,  # a transaction sees the connections of its start
     ):
         answers: list[httpx.Response] = []
 
@@ -150,7 +150,7 @@ async def test_a_database_that_hangs_keeps_few_waiting(
 async def test_a_revoked_key_has_nothing_from_a_database_that_hangs(
     database: TestDatabase, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: what is kept of a key for bad times goes with the key (TEN-2)."""
+    """Ours: the stored fallback of a key ends with the key (TEN-2)."""
     monkeypatch.setattr("gateway.identity.authenticator.REMEMBERED_S", 0.0)
     async with _world(database, redis_url, tenants=1, keys=2) as world:
         assert _is_ok(await world.call(0))

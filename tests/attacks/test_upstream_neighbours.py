@@ -74,7 +74,9 @@ async def test_64_calls_that_hang_cost_no_other_call_and_no_list(database: TestD
 async def test_an_upstream_that_is_dead_for_one_tenant_is_asked_for_another(
     database: TestDatabase, redis_url: str, status: int
 ) -> None:
-    """Ours: what one tenant meets at an upstream decides nothing for the next, even at the same upstream (TEN-5)."""
+    """Ours: one tenant's experience with an upstream decides nothing for the next, even at the same upstream
+    (TEN-5).
+    """
     async with (
         recording_upstream() as upstream,
         running_gateway(database.app_url, redis_url, egress_allow=[upstream.authority], log_level="error") as gateway,

@@ -48,7 +48,7 @@ class Careless:
         return f"127.0.0.1:{self.port}"
 
     def answer(self, target: str, credential: str) -> tuple[int, bytes]:
-        """Status and body for one request: where it went and who it said it was."""
+        """Status and body of one request: its destination and its credential."""
         self.targets.append(target)
         return self.status, json.dumps({"path": target, "credential": credential}).encode()
 

@@ -20,12 +20,12 @@ _GONE = (BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead)
 
 @dataclass(slots=True)
 class Balancer:
-    """Where clients connect, and the replicas behind it."""
+    """Address for clients, and the replicas behind it."""
 
     port: int
     targets: Sequence[str] = ()
     served: list[str] = field(default_factory=list[str])
-    """Which replica got which request, in order."""
+    """The replica of each request, in order."""
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
     @property
@@ -75,7 +75,7 @@ async def running_balancer() -> AsyncGenerator[Balancer]:
 
 
 async def _read_request(client: anyio.abc.SocketStream) -> tuple[bytes, bytes]:
-    """The request with its head as it came, but for the wish to keep the connection."""
+    """The request with its head unchanged, but for the keep-alive header."""
     stream = BufferedByteReceiveStream(client)
     head = await stream.receive_until(b"\r\n\r\n", _MAX_HEAD_BYTES)
     first, *fields = head.split(b"\r\n")

@@ -9,14 +9,14 @@ _NOTHING: ObjectSchema = {"type": "object", "properties": {}}
 
 
 async def reconnect(context: Context) -> Answer:
-    """Ends the stream of its own call; the answer is there for whoever comes back for it."""
+    """Ends the stream of its own call; a client that resumes it finds the answer."""
     await context.end_stream()
     await anyio.sleep(0.1)
     return text("You came back.")
 
 
 async def ask_what_can_be_asked(context: Context) -> Answer:
-    """Asks only for what the client says that it can answer."""
+    """Asks only questions that the client declares that it can answer."""
     asked: list[str] = []
     if context.can("elicitation"):
         schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}}
@@ -32,7 +32,7 @@ async def ask_what_can_be_asked(context: Context) -> Answer:
 
 
 async def compute(context: Context) -> Answer:
-    """Takes as many seconds as the client says."""
+    """Takes as many seconds as its argument."""
     await anyio.sleep(context.arguments["seconds"])
     return text(f"{context.arguments['label']}: computed")
 

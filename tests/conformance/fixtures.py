@@ -1,4 +1,6 @@
-"""What the suites look for in a tenant, registered through the admin API as a tenant's own administrator would."""
+"""Objects that the suites expect in a tenant, registered through the admin API as a tenant's own administrator
+would.
+"""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where the exam is taken: two replicas, what sends requests to them in turn, and a tenant with the fixtures."""
+"""Environment of the conformance suites: two replicas, a balancer in front of them, and a tenant with the fixtures."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -23,14 +23,14 @@ _STARTING_S = 180.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hall:
-    """Everything that stands; clients find it at `origin`."""
+    """Everything that runs; clients find it at `origin`."""
 
     origin: str
     tenant: Tenant
     balancer: Balancer
     replicas: Replicas
     place: str = ""
-    """Where something between the clients and the tenant listens, if there is such a thing."""
+    """Address of a proxy between the clients and the tenant, if there is one."""
 
     @property
     def url(self) -> str:

@@ -1,4 +1,4 @@
-"""Programs of npm that tests run and nobody installs: pinned by lock files here, unpacked with the venv.
+"""Programs of npm that tests run without an installation: pinned by lock files here, unpacked with the venv.
 
 Node itself is part of the development environment, where the type checker needs it.
 """

@@ -1,4 +1,4 @@
-"""What came out of the runs as a page for readers."""
+"""Results of the runs as a page for readers."""
 
 from collections.abc import Sequence
 from importlib.metadata import version

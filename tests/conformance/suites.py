@@ -1,4 +1,4 @@
-"""The official suites: which runs there are, what each has to reach, and what came out of one."""
+"""The official suites: the runs, their required results, and their outcomes."""
 
 import json
 import re
@@ -30,7 +30,7 @@ class Run:
     arguments: tuple[str, ...]
     floor: int
     may_warn: frozenset[str] = frozenset()
-    """Scenarios whose warnings say something about the suite's own client."""
+    """Scenarios whose warnings concern the suite's own client."""
     requirements: str | None = None
     extension: str | None = None
     """The beginning of the names of an extension's scenarios, which count too."""
@@ -75,7 +75,7 @@ class Outcome:
 
     @property
     def shortcomings(self) -> tuple[str, ...]:
-        """Why the run is not good enough; nothing when it is."""
+        """Reasons why the run is not good enough; empty when it is."""
         few = f"{self.passed} checks passed, not {self.run.floor}"
         found = (*self.failures, *(each for each in self.warnings if each.scenario not in self.run.may_warn))
         return (*([few] if self.passed < self.run.floor else []), *map(str, found))

@@ -32,7 +32,7 @@ def packages() -> None:
 
 
 async def _take_at_once(runs: Sequence[Run], hall: Hall, folder: Path) -> list[Outcome]:
-    """What came out of the runs, which wait most of their time.
+    """Results of the runs, which wait most of their time.
 
     Suites of 2026-07-28 add a tool and compare lists of tools, so they run one after another.
     """
@@ -50,7 +50,7 @@ async def _take_at_once(runs: Sequence[Run], hall: Hall, folder: Path) -> list[O
 
 
 async def _sit(runs: Sequence[Run], hall: Hall, folder: Path) -> list[str]:
-    """What the runs fall short of."""
+    """Shortcomings of the runs."""
     outcomes = await _take_at_once(runs, hall, folder)
     return [f"{outcome.run.name}: {said}" for outcome in outcomes for said in outcome.shortcomings]
 
@@ -82,7 +82,9 @@ async def _another_at_work(hall: Hall) -> AsyncGenerator[list[str]]:
 async def test_every_floor_holds_on_two_replicas_beside_another_tenant(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """MCP: the official suites pass in all revisions, each request at another replica; nobody sees more (SRV-5)."""
+    """MCP: the official suites pass in all revisions, each request at another replica; no tenant sees another
+    (SRV-5).
+    """
     async with open_hall(database_url, redis_url, tmp_path) as hall:
         async with _another_at_work(hall) as seen:
             assert await _sit(RUNS, hall, tmp_path / "results") == []

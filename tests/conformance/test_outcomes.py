@@ -1,4 +1,4 @@
-"""How what a suite wrote down is judged."""
+"""Judgement of the results that a suite wrote."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def test_too_few_checks_failures_and_warnings_count(tmp_path: Path, statuses: tu
 
 
 def test_only_what_is_scored_counts(tmp_path: Path) -> None:
-    """Ours: what fails outside the required scenarios is shown, not judged (SRV-5)."""
+    """Ours: a failure outside the required scenarios is shown, not judged (SRV-5)."""
     _write(tmp_path, "ping", "SUCCESS", "SUCCESS")
     _write(tmp_path, "quirk", "WARNING")
     _write(tmp_path, "tasks-lifecycle", "FAILURE")
@@ -69,7 +69,7 @@ def test_the_page_has_the_checks_of_the_extension() -> None:
 
 
 def test_a_scenario_that_counts_and_was_not_run_is_missed(tmp_path: Path) -> None:
-    """Ours: enough checks of other scenarios do not stand for one that is gone (SRV-5)."""
+    """Ours: enough checks of other scenarios do not replace a missing one (SRV-5)."""
     _write(tmp_path, "ping", "SUCCESS", "SUCCESS", "SUCCESS")
 
     outcome = read_outcome(RUN, tmp_path, frozenset({"ping", "initialize"}))
@@ -95,7 +95,7 @@ def test_the_page_shows_these_runs_with_their_floors_and_versions() -> None:
 
 
 def test_each_run_takes_the_version_that_is_locked() -> None:
-    """Ours: the table's versions are those that npm is told to fetch (SRV-5)."""
+    """Ours: the table's versions are those that npm fetches (SRV-5)."""
     for run in RUNS:
         folder = Path(__file__).with_name("packages") / run.package
         asked = json.loads((folder / "package.json").read_text())["dependencies"]

@@ -1,4 +1,6 @@
-"""Clients that people have walk a tenant: each lists, calls, reads, gets prompts, completes, is asked and is told."""
+"""Real clients use a tenant: each lists, calls, reads, gets prompts, completes, answers a question and receives
+notifications.
+"""
 
 import json
 import sys
@@ -17,7 +19,7 @@ from tests.support.servers import TestServers
 
 PATIENCE_S = 90
 LATE_PROGRESS = "Error: Received a progress notification for an unknown token: "
-"""What the client reports of progress that it read together with the response, which it handles first
+"""Progress that the client read together with the response, which it handles first
 (modelcontextprotocol/typescript-sdk#2580).
 """
 HERE = Path(__file__).parent
@@ -50,7 +52,7 @@ def _environment(hall: Hall, packages: Path) -> dict[str, str]:
 
 
 async def _run(command: Sequence[str], environment: dict[str, str]) -> Any:
-    """What a client prints."""
+    """Output of a client."""
     with anyio.fail_after(PATIENCE_S):
         ended = await anyio.run_process(list(command), env=environment, check=False)
     assert ended.returncode == 0, ended.stdout.decode() + ended.stderr.decode()

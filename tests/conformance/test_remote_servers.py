@@ -72,7 +72,7 @@ async def serving(program: list[str], transport: str) -> AsyncGenerator[int]:
                         await http.get(f"http://127.0.0.1:{port}/")
                         break
                     except httpx.TransportError:
-                        await asyncio.sleep(0.05)  # nothing says when it listens
+                        await asyncio.sleep(0.05)  # no event reports that it listens
         yield port
     finally:
         child.kill()

@@ -37,12 +37,12 @@ LIFE_S = 4
 NAMES = ("ada", "bob")
 Mode = Literal["legacy", "2026-07-28"]
 Known = Literal["issuer", "document", "registration", "administrator"]
-"""Who knows the client: the tenant's own issuer, or the gateway, by a metadata document or a registration."""
+"""Registration of the client: at the tenant's own issuer, or the gateway, by a metadata document or a registration."""
 MODES: tuple[Mode, ...] = ("legacy", "2026-07-28")
 KNOWN: tuple[Known, ...] = ("issuer", "document", "registration", "administrator")
 CALLBACK = "/t/acme/sign-in/corp/callback"
 BACK = "http://127.0.0.1:9/callback"
-"""Where the client is sent with its code; no server is there, the person of the test reads the code from the URL."""
+"""Redirect URI for the client's code; no server is there, the person of the test reads the code from the URL."""
 
 
 def _cases(first: Mode) -> list[Any]:
@@ -57,7 +57,7 @@ def _cases(first: Mode) -> list[Any]:
 
 @dataclass(slots=True)
 class Storage:
-    """What a client keeps."""
+    """Stored state of a client."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -77,7 +77,7 @@ class Storage:
 
 @dataclass(slots=True)
 class Person:
-    """Somebody with a browser and a client."""
+    """A person with a browser and a client."""
 
     name: str
     document: str | None = None
@@ -111,7 +111,7 @@ class Place:
     upstream: RecordingUpstream
     document: str | None
     client: OAuthClientInformationFull | None
-    """What the administrator gave to the client."""
+    """Credentials that the administrator gave to the client."""
     has_short_tokens: bool = False
     """True if the gateway's access tokens end after `LIFE_S`."""
 

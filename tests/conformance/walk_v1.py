@@ -15,7 +15,7 @@ WATCHED = "test://watched-resource"
 
 
 async def walk(url: str) -> dict[str, Any]:
-    """List, call, read, get a prompt, complete, be asked, subscribe and be told."""
+    """List, call, read, get a prompt, complete, answer a question, subscribe and be notified."""
     mcp: Any = importlib.import_module("mcp")
     types: Any = importlib.import_module("mcp.types")
     transport: Any = importlib.import_module("mcp.client.streamable_http")
@@ -57,7 +57,7 @@ async def walk(url: str) -> dict[str, Any]:
 
 
 def _tell() -> None:
-    """What an administrator does when a resource is not what it was."""
+    """Change of a resource by an administrator."""
     headers = {"authorization": os.environ["EXAM_OPERATOR"], "content-type": "application/json"}
     body = json.dumps({"uri": WATCHED}).encode()
     urllib.request.urlopen(urllib.request.Request(os.environ["EXAM_UPDATED"], body, headers)).close()

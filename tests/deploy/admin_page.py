@@ -15,15 +15,15 @@ _JSON, _PROBLEM = "application/json", "application/problem+json"
 
 
 def admin_text() -> str:
-    """What stands before the list of operations."""
+    """Text before the list of operations."""
     said: str = _document()["info"]["description"]
     refusals = ", ".join(f"`{status}`" for status in _OF_ALL)
-    return f"""Made from the OpenAPI 3.1 document that is at `{ROOT}{DOCUMENT}` of every gateway. Paths stand
-below `{ROOT}`. The credential is a Bearer key: the operator's may do everything, a tenant's what its scopes allow.
+    return f"""Made from the OpenAPI 3.1 document that is at `{ROOT}{DOCUMENT}` of every gateway. Paths are
+below `{ROOT}`. The credential is a Bearer key: the operator's may do everything, a tenant's key has the permissions of its scopes.
 
 {said}
 
-Every operation can be refused with {refusals}; further statuses stand with it.
+Every operation can be refused with {refusals}; further statuses are listed with it.
 What the `code` of a problem means is in [errors](errors.md)."""
 
 
@@ -94,7 +94,7 @@ def _schema(name: str, schema: Json) -> Iterator[str]:
 
 
 def _type(schema: Json) -> str:
-    """What a value may be, in a few words."""
+    """Permitted values, in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"

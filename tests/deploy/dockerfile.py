@@ -41,13 +41,13 @@ def of(stage: list[Instruction], word: str) -> list[str]:
 
 
 def image_variables() -> dict[str, str]:
-    """What the image sets for the gateway, whoever starts it."""
+    """Settings of the image for the gateway, for any account."""
     said = dict(pair.split("=", 1) for text in of(read_stages()[-1], "ENV") for pair in shlex.split(text))
     return {name: value for name, value in said.items() if name.startswith("GATEWAY_")}
 
 
 def copy_context(folder: Path) -> None:
-    """What an engine would be sent."""
+    """Files that an engine would be sent."""
     for path in sorted(ROOT.rglob("*")):
         shown = path.relative_to(ROOT)
         if path.is_file() and shown.parts[0] not in _NEVER and is_sent(shown):
@@ -57,7 +57,7 @@ def copy_context(folder: Path) -> None:
 
 
 def is_sent(path: Path) -> bool:
-    """Whether the last rule of `.dockerignore` that fits lets the path in."""
+    """True if the last rule of `.dockerignore` that fits lets the path in."""
     is_in = True
     for line in (ROOT / ".dockerignore").read_text().splitlines():
         rule = line.strip()
@@ -73,7 +73,7 @@ _NEVER = {".git", ".venv", ".benchmarks", ".gateway"}
 
 
 def _fits(path: Path, rule: str) -> bool:
-    """Whether the rule names the path or a folder above it."""
+    """True if the rule names the path or a folder above it."""
     depths = range(1, len(path.parts) + 1)
     if rule.startswith("**/"):
         return any(fnmatch.fnmatchcase(part, rule[3:]) for part in path.parts)

@@ -15,7 +15,7 @@ _STRICT = "v{version}.0-local-strict"
 
 
 def faults_of(manifest: dict[str, Any], version: str) -> list[str]:
-    """What this version would not accept, and where."""
+    """Fields that this version would refuse, and their places."""
     group, _, api = str(manifest["apiVersion"]).rpartition("/")
     kind = str(manifest["kind"]).lower()
     name = "-".join(part for part in (kind, group.partition(".")[0], api) if part)

@@ -1,4 +1,4 @@
-"""What `kustomize build` makes of our folders, for the few features they use; whatever else they say is refused."""
+"""Result of `kustomize build` for our folders, for the few features they use; other features are refused."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -113,7 +113,7 @@ def _merged_items(old: list[Manifest], new: list[Manifest], key: str) -> list[Ma
 
 
 def _with_image(value: object, image: Mapping[str, str]) -> object:
-    """The value with this image wherever its name stands."""
+    """The value with this image wherever its name occurs."""
     if isinstance(value, dict):
         return {
             name: f"{image['newName']}:{image['newTag']}"

@@ -33,7 +33,7 @@ class OldRelease:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What keeps the folder a test runs in from being found first."""
+        """Import guard against the folder in which a test runs."""
         return {"PYTHONSAFEPATH": "1"}
 
     def schema(self) -> str:

@@ -60,7 +60,7 @@ def settings_page() -> str:
         f"""Everything is a variable of the environment; a misspelt one stops the start, and the message names
 the nearest. An empty one counts as not set. There are {len(rows)} of them.
 
-Secrets may stand in files: with `{FILE_SUFFIX}` behind its name, a variable holds the path of one. Space and line ends
+Secrets may be in files: with `{FILE_SUFFIX}` behind its name, a variable holds the path of one. Space and line ends
 around the secret do not count; in a list, each line is an entry. This holds for {secret}.
 
 Durations are seconds. The command line as a client reads {_listed(sorted(CLIENT_VARIABLES))} and
@@ -93,7 +93,7 @@ def commands_page() -> str:
     """The help of every command."""
     return _page(
         "The command line",
-        "What `--help` says, command by command. Options of `gateway` itself may also stand behind a command's name.",
+        "The output of `--help`, command by command. Options of `gateway` itself may also follow a command's name.",
         "\n".join(_commands(gateway, _context(gateway, "gateway"))).rstrip(),
     )
 

@@ -1,4 +1,4 @@
-"""Programs of Debian that tests run and nobody installs: fetched by name with apt, unpacked, kept with the venv."""
+"""Programs of Debian that tests run without an installation: fetched by name with apt, unpacked, kept with the venv."""
 
 import fcntl
 import shutil
@@ -13,7 +13,7 @@ _KEPT = Path(sys.prefix) / "debian"
 _PATIENCE_S = 180
 _STATUS = Path("/var/lib/dpkg/status")
 _KEPT_OUT = ("libc6", "libgcc-s1")
-"""What goes with the dynamic loader of the machine, which unpacked programs use too."""
+"""Libraries that belong to the dynamic loader of the machine, which unpacked programs use too."""
 
 _DRIVERS = ("libgl1-mesa-dri_", "libllvm", "libz3-4_")
 """Graphics drivers, which no program of a test loads: 500 MB."""

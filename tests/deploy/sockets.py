@@ -91,7 +91,7 @@ async def forwarded(url: str) -> AsyncGenerator[str]:
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Send on what one side says until it ends."""
+    """Forward the bytes of one side until it ends."""
     with contextlib.suppress(OSError):
         while piece := await source.read(1 << 16):
             sink.write(piece)

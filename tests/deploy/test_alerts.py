@@ -19,7 +19,7 @@ _FAST = f'gateway_call_seconds_bucket{{{_A},part="gateway",le="%s"}}'
 
 _LOOKS = f'gateway_source_refreshes_total{{{_A},outcome="%s"}}'
 Series = dict[str, str]
-"""What a series holds every 15 s: `0+3x200` begins with 0 and grows by 3 two hundred times; `_` is nothing."""
+"""Values of a series every 15 s: `0+3x200` begins with 0 and grows by 3 two hundred times; `_` is nothing."""
 
 WELL: Series = {
     f"up{{{_A}}}": "1x200",
@@ -65,7 +65,7 @@ ILL: dict[str, Series] = {
     "GatewayMemory": {f"process_resident_memory_bytes{{{_A}}}": "1500000000x200"},
 }
 ALSO = {"GatewayGone": {"GatewayReplicaDown"}}
-"""What rightly goes with an alert."""
+"""Alerts that rightly accompany an alert."""
 
 
 def _case(name: str, series: Series, expected: set[str]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _judge(folder: Path, cases: Sequence[dict[str, Any]]) -> str:
 
 
 def test_there_is_a_case_for_every_alert() -> None:
-    """Ours: no alert is there that nobody has seen."""
+    """Ours: every alert was seen firing."""
     groups = yaml.safe_load(RULES.read_text())["groups"]
 
     assert {rule["alert"] for group in groups for rule in group["rules"]} == set(ILL)

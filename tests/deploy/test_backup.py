@@ -75,7 +75,7 @@ async def test_the_logins_of_a_new_server_are_what_the_gateway_needs(elsewhere: 
 
 
 async def test_an_administrator_that_is_no_superuser_makes_the_same_logins(tmp_path: Path) -> None:
-    """Ours: on managed servers nobody is a superuser; roles.sql asks for no more than to make roles (SRV-6)."""
+    """Ours: managed servers have no superuser; roles.sql needs only the right to make roles (SRV-6)."""
     secrets_folder = make_secrets(tmp_path / "secrets", database_url="-", redis_url="-")
     with running_servers() as servers:
         for statement in (
@@ -170,7 +170,7 @@ def _dump_and_restore(commands: Sequence[str], source: str, target: str, dump: P
 
 
 async def test_with_other_keys_the_secrets_stay_shut(database: TestDatabase, redis_url: str) -> None:
-    """Ours: a dump without the keys shows no credential of anybody (TEN-4)."""
+    """Ours: a dump without the keys shows no credential (TEN-4)."""
     async with recording_upstream() as upstream, running_gateway(database.app_url, redis_url) as gateway:
         await gateway.create_tenant("acme")
         await gateway.import_document("acme", secured(upstream.url), credentials={"token": "nobody-reads-this"})

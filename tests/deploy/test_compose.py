@@ -73,7 +73,7 @@ def test_the_doctor_is_content_with_the_room_that_replicas_have(
 
 
 def test_every_service_has_a_root_it_cannot_write_and_only_the_capabilities_it_needs(compose: dict[str, Any]) -> None:
-    """Ours: what takes over PostgreSQL, Redis or Caddy finds nothing to write to and hardly a right (ISO-6)."""
+    """Ours: an attacker of PostgreSQL, Redis or Caddy finds nothing to write to and hardly a right (ISO-6)."""
     becoming = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
     allowed = {"postgres": becoming, "redis": becoming, "caddy": {"NET_BIND_SERVICE"}}
     for name, service in compose["services"].items():
@@ -123,7 +123,7 @@ def test_every_image_is_named_in_one_place(compose: dict[str, Any]) -> None:
 
 
 def test_replicas_run_as_nobody_in_particular_on_a_root_they_cannot_write(compose: dict[str, Any]) -> None:
-    """Ours: what the image promises is also asked of the engine."""
+    """Ours: promises of the image hold in the engine, too."""
     for name in (*REPLICAS, *ONCE):
         service = compose["services"][name]
         assert service["read_only"] is True
@@ -150,7 +150,7 @@ def test_no_secret_stands_in_the_environment(compose: dict[str, Any]) -> None:
 
 
 def test_every_file_that_a_variable_names_is_mounted(compose: dict[str, Any]) -> None:
-    """Ours: a container finds the secrets it is told of, and has no others."""
+    """Ours: a container finds the configured secrets, and has no others."""
     for name, service in compose["services"].items():
         named = {
             value.removeprefix("/run/secrets/")
@@ -208,7 +208,7 @@ def _awaited(services: dict[str, Any], name: str) -> set[str]:
 
 
 def test_whatever_is_waited_for_says_when_it_is_well(compose: dict[str, Any]) -> None:
-    """Ours: nobody waits for health that is never told; what the replicas tell is the image (SRV-6)."""
+    """Ours: no service waits for a health check that does not exist; the replicas' check is the image's (SRV-6)."""
     for name, service in compose["services"].items():
         for other, how in service.get("depends_on", {}).items():
             if how["condition"] == "service_healthy" and other not in REPLICAS:

@@ -1,4 +1,4 @@
-"""The files of a release: what `make dist` builds installs without a network, and its lists are complete."""
+"""The files of a release: the result of `make dist` installs without a network, and its lists are complete."""
 
 import hashlib
 import json

@@ -97,7 +97,7 @@ def test_every_manifest_of_the_chart_is_valid(version: str, rendered: Rendered) 
 
 @pytest.mark.parametrize("overlay", ["production", "small"])
 def test_the_chart_and_the_overlay_are_the_same(overlay: str, rendered: Rendered) -> None:
-    """Ours: who takes Helm and who takes kustomize runs the same gateway."""
+    """Ours: users of Helm and of kustomize run the same gateway."""
     theirs = [
         one for one in build(KUBERNETES / "overlays" / overlay) if one["metadata"]["name"] != "mcp-gateway-servers"
     ]

@@ -1,4 +1,4 @@
-"""The image: what its Dockerfile says, and what its build steps make when they are run in a folder of their own.
+"""The image: the content of its Dockerfile, and the result of its build steps in a folder of their own.
 
 No engine is needed; what is not run here is the base image itself, the removal of its pip, and `useradd`.
 """
@@ -69,7 +69,7 @@ def test_the_image_runs_as_nobody_in_particular_and_ends_on_sigterm() -> None:
 
 
 def test_the_version_in_the_image_is_the_packages() -> None:
-    """Ours: the label says what is inside."""
+    """Ours: the label names the content."""
     assert f"VERSION={VERSION}" in of(FINAL, "ARG")
 
 
@@ -107,7 +107,7 @@ def test_the_context_holds_the_source_and_no_secret() -> None:
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[Path]:
-    """What the build stage leaves, in a folder that everybody can read."""
+    """Result of the build stage, in a folder that every account can read."""
     folder = Path(tempfile.mkdtemp(prefix="gwi-"))
     folder.chmod(0o755)
     try:
@@ -204,7 +204,7 @@ def test_the_environment_has_what_runs_and_nothing_that_installs(image: Path) ->
 
 @pytest.mark.long
 def test_the_user_can_write_nothing(image: Path) -> None:
-    """Ours: whoever takes over a replica cannot change what it runs (TEN-5)."""
+    """Ours: an attacker of a replica cannot change its program (TEN-5)."""
     program = "import sysconfig; open(sysconfig.get_path('purelib') + '/planted.py', 'w')"
     command = [str(image / "opt/gateway/bin/python"), "-c", program]
 
@@ -271,7 +271,7 @@ async def _check_serving(child: "subprocess.Popen[bytes]", image: Path, environm
 
 
 async def _health(environment: dict[str, str], port: str) -> int:
-    """How the image's own health check ends."""
+    """Exit code of the image's own health check."""
     command = json.loads(of(FINAL, "HEALTHCHECK")[0].partition("CMD ")[2])
     variables = {**environment, "GATEWAY_PORT": port}
     command[0] = shutil.which(command[0], path=variables["PATH"])

@@ -1,4 +1,4 @@
-"""Whether somebody who opens the folder of documents finds every one of them."""
+"""The index of the folder of documents leads to every one of them."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ def _links() -> list[str]:
 
 
 def test_the_index_leads_to_every_page() -> None:
-    """Ours: no page is there for nobody; a folder with an index of its own counts once that is linked."""
+    """Ours: every page is linked; a folder with an index of its own counts once that is linked."""
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"README.md"}
     linked = set(_links())
 
@@ -32,7 +32,7 @@ def test_the_index_leads_nowhere_else() -> None:
 
 
 def test_the_first_page_leads_to_the_index() -> None:
-    """Ours: whoever has read the README knows where the rest is."""
+    """Ours: a reader of the README knows where the rest is."""
     assert "](docs/README.md)" in (ROOT / "README.md").read_text()
 
 

@@ -112,7 +112,7 @@ def test_whatever_selects_pods_selects_the_gateways_own(overlay: str) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_pods_run_as_nobody_in_particular_on_a_root_they_cannot_write(overlay: str) -> None:
-    """Ours: what the restricted pod security standard asks for, and no token of the cluster."""
+    """Ours: the rules of the restricted pod security standard, and no token of the cluster."""
     for pod in _pods(_overlay(overlay)):
         spec = pod["spec"]
         assert spec["automountServiceAccountToken"] is False
@@ -153,7 +153,7 @@ def test_every_variable_is_one_that_the_gateway_reads(overlay: str) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_replicas_do_not_see_the_login_that_migrates(overlay: str) -> None:
-    """Ours: whoever takes over a replica cannot change the schema, or look past row-level security (TEN-5)."""
+    """Ours: an attacker of a replica cannot change the schema, or bypass row-level security (TEN-5)."""
     manifests = _overlay(overlay)
     serving = _one(manifests, "Deployment")["spec"]["template"]["spec"]
     migrating = _one(manifests, "Job")["spec"]["template"]["spec"]
@@ -203,12 +203,12 @@ _WORLD: dict[str, set[str]] = {
     "0.0.0.0/0": {"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"},
     "2000::/3": {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"},
 }
-"""The networks that stand for the internet, and what must be left out of each."""
+"""The networks that represent the internet, and the excluded ones of each."""
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_one_name_of_the_host_is_in_every_place(overlay: str) -> None:
-    """Ours: the certificate, the ingress and the URL that clients are told are of one host (SRV-6)."""
+    """Ours: the certificate, the ingress and the URL for clients have one host (SRV-6)."""
     manifests = _overlay(overlay)
     spec = _one(manifests, "Ingress")["spec"]
     url: str = _one(manifests, "ConfigMap")["data"]["GATEWAY_PUBLIC_URL"]
@@ -306,7 +306,7 @@ def test_there_are_always_replicas_left_to_serve(overlay: str) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_streams_pass_the_ingress_as_they_come(overlay: str) -> None:
-    """Ours: no buffer and no timeout of a minute stands between a client and its stream."""
+    """Ours: no buffer and no timeout of a minute lies between a client and its stream."""
     ingress = _one(_overlay(overlay), "Ingress")
     said = {name.rpartition("/")[2]: value for name, value in ingress["metadata"]["annotations"].items()}
     paths = [path["path"] for rule in ingress["spec"]["rules"] for path in rule["http"]["paths"]]

@@ -1,4 +1,6 @@
-"""What the real kustomize makes of our folders: the same as the renderer with which all other tests read them."""
+"""Output of the real kustomize for our folders: the same as that of the renderer with which all other tests
+read them.
+"""
 
 import subprocess
 from typing import Any, cast

@@ -30,7 +30,7 @@ PATIENCE_S = 30
 
 _NAME = re.compile(r"\b(?:gateway|process)_[a-z_]+\b")
 _OF_THE_PROCESS = {"GatewayMemory", "GatewayDescriptors"}
-"""What these look at is the whole process, in which all tests run here."""
+"""These tests examine the whole process, in which all tests run here."""
 _QUIET = {"Refused by limits"}
 """Panels of what does not happen here."""
 
@@ -79,20 +79,20 @@ async def _call(measured: Measured, *, times: int = 1) -> None:
 
 
 async def test_calls_are_counted_by_tenant_source_and_outcome(measured: Measured) -> None:
-    """Ours: who called what, and how it ended (SRV-6)."""
+    """Ours: caller and outcome of each call (SRV-6)."""
     assert await measured.value("gateway_calls_total", tenant="acme", source="api", outcome="ok") == 3
     assert await measured.value("gateway_calls_total", tenant="acme", source="api", outcome="upstream_error") == 1
 
 
 async def test_the_time_of_a_call_is_told_apart(measured: Measured) -> None:
-    """Ours: what the gateway adds, beside what it waits for (SRV-6)."""
+    """Ours: the time of the gateway itself, beside its waits (SRV-6)."""
     for part in ("gateway", "upstream"):
         assert await measured.value("gateway_call_seconds_count", part=part) == 4
         assert await measured.value("gateway_call_seconds_sum", part=part) > 0
 
 
 async def test_the_trail_the_catalog_and_the_bus_are_measured(measured: Measured) -> None:
-    """Ours: what a call depends on can be watched (SRV-6)."""
+    """Ours: each dependency of a call has a metric (SRV-6)."""
     assert await measured.value("gateway_audit_entries_total") >= 4
     assert await measured.value("gateway_audit_waiting") == 0
     assert await measured.value("gateway_snapshots_loaded_total") >= 1
@@ -107,7 +107,7 @@ async def test_the_trail_the_catalog_and_the_bus_are_measured(measured: Measured
 
 
 async def test_open_streams_and_sessions_are_counted_while_they_are_open(measured: Measured) -> None:
-    """Ours: what stays open is known (SRV-6)."""
+    """Ours: open resources are counted (SRV-6)."""
     async with measured.gateway.client("acme", measured.key, "legacy") as client:
         await client.list_tools()
         assert await measured.value("gateway_sessions_served") == 1
@@ -169,7 +169,7 @@ async def test_the_page_has_what_the_code_names_and_nothing_else(measured: Measu
 
 
 async def test_every_number_that_is_asked_for_is_on_the_page(measured: Measured) -> None:
-    """Ours: no panel and no alert asks for what nobody tells (SRV-6)."""
+    """Ours: every panel and alert queries a metric that exists (SRV-6)."""
     families = await measured.families()
     there = {sample.name for family in families.values() for sample in family.samples}
     there |= set(families) | {f"{name}_total" for name, family in families.items() if family.type == "counter"}
@@ -181,7 +181,7 @@ async def test_every_number_that_is_asked_for_is_on_the_page(measured: Measured)
 
 
 def test_every_alert_has_its_page_in_the_runbook() -> None:
-    """Ours: whoever is woken finds what to do under the alert's name."""
+    """Ours: the alert's name leads to its remedy."""
     runbook = (ROOT / "docs/operations.md").read_text()
 
     assert [alert["alert"] for alert in _alerts() if f"### {alert['alert']}\n" not in runbook] == []

@@ -34,7 +34,7 @@ def _kubernetes() -> Job:
 async def test_the_job_migrates_an_empty_database_and_does_no_harm_a_second_time(
     read: Callable[[], Job], servers: TestServers, tmp_path: Path
 ) -> None:
-    """Ours: once per release is enough, twice is safe, and nothing that serves has to be told to it (SRV-6)."""
+    """Ours: once per release is enough, twice is safe, and no serving replica needs a change (SRV-6)."""
     words, told = read()
     secret = tmp_path / "migration_database_url"
     variables = {name: str(secret) if name.endswith("_FILE") else value for name, value in told.items()}

@@ -1,4 +1,4 @@
-"""Somebody new: an empty folder, a home of his own, nothing running, and what the first page tells him to type."""
+"""Somebody new: an empty folder, a home of its own, nothing running, and the commands of the first page."""
 
 import os
 import pwd
@@ -33,12 +33,12 @@ _ANSWER_S = 60
 _NOBODY = "nobody"
 _USABLE = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))"
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy")
-"""What a login shell has anyway. Where packages come from (`PIP_…`) is the machine's business, too."""
+"""Variables that a login shell has anyway. Where packages come from (`PIP_…`) is the machine's business, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newcomer:
-    """Who has just cloned, where, as which user, with which Python."""
+    """A fresh clone, its folder, its user and its Python."""
 
     clone: Path
     home: Path
@@ -48,7 +48,7 @@ class Newcomer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What he has set: nothing of ours but a port, since others may use the usual one on this machine."""
+        """Environment of a newcomer: nothing of ours but a port, since others may use the usual one on this machine."""
         kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("PIP_")}
         return {**kept, "HOME": str(self.home), "PYTHON": self.python, "GATEWAY_PORT": "0"}
 
@@ -85,7 +85,9 @@ class Newcomer:
 
 @pytest.fixture
 def newcomer() -> Iterator[Newcomer]:
-    """With the files of this tree, as a clone has them; nobody in particular where the machine's Python lets him."""
+    """With the files of this tree, as a clone has them; as an unprivileged user where the machine's Python
+    permits it.
+    """
     folder = Path(tempfile.mkdtemp(prefix="gwn-"))
     try:
         folder.chmod(0o755)
@@ -117,7 +119,7 @@ def _copy_tree(clone: Path) -> None:
 
 
 def _choose_user() -> tuple[int | None, str]:
-    """Another user and a Python that he can run; ourselves where we are not root, or only root gets to one."""
+    """Another user and a Python that it can run; our own where we are not root, or only root can run one."""
     ours = str(Path(sys.executable).resolve())
     if os.geteuid() != 0:
         return None, ours
@@ -142,7 +144,7 @@ def _choose_user() -> tuple[int | None, str]:
 
 
 def _read_until_ready(child: "subprocess.Popen[str]") -> str:
-    """What was printed up to the last client's line."""
+    """Output up to the last client's line."""
     assert child.stdout is not None
     printed = ""
     for line in child.stdout:

@@ -59,7 +59,7 @@ async def test_a_replica_that_will_end_is_not_ready_serves_on_and_keeps_no_conne
 
 
 async def test_who_is_told_twice_does_not_wait(replica: Replica) -> None:
-    """Ours: an operator in a hurry gets his way; the process still ends by itself (SRV-3)."""
+    """Ours: a second signal ends the process at once; otherwise it ends by itself (SRV-3)."""
     ended: list[int] = []
     async with (
         http_client(base_url=replica.url) as http,

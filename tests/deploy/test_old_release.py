@@ -39,7 +39,7 @@ READS = ("", "/tools", "/tools/get_pet", "/sources", "/sources/api", "/sources/a
 OF_THIS_RELEASE: dict[str, Any] = {
     "definition": {
         "name": "hello",
-        "description": "A kind of tool that the older release has never heard of.",
+        "description": "A kind of tool that the older release does not know.",
         "inputSchema": {"type": "object", "properties": {}},
     },
     "handler": {"kind": "static", "content": [{"type": "text", "text": "hello"}]},
@@ -48,7 +48,7 @@ OF_THIS_RELEASE: dict[str, Any] = {
 
 @dataclass(slots=True)
 class Upgrade:
-    """Two replicas of the older release that serve, two of this one that are not started, and what they stand on."""
+    """Two replicas of the older release that serve, two of this one that are not started, and their servers."""
 
     replicas: Replicas
     database: TestDatabase
@@ -74,7 +74,7 @@ class Upgrade:
 
 @dataclass(slots=True)
 class Work:
-    """What the clients did meanwhile."""
+    """Results of the clients meanwhile."""
 
     calls: dict[Mode, int] = field(default_factory=lambda: dict.fromkeys(MODES, 0))
     failures: list[str] = field(default_factory=list[str])
@@ -122,7 +122,7 @@ async def test_the_older_release_serves_beside_this_one(upgrade: Upgrade) -> Non
 
         assert (await migrate(upgrade.database.owner_url))[-1] == head()
 
-        assert await _reads(old) == before, "what the older release says of its tenant has changed with the schema"
+        assert await _reads(old) == before, "the older release shows another tenant after the migration"
         await _calls_succeed(upgrade, old)
         await new.start()
         for replica in (old, new):
@@ -179,7 +179,7 @@ def _forget_users(redis_url: str, users: list[str]) -> None:
 
 
 async def _reads(replica: Replica) -> dict[str, object]:
-    """What its admin API says of the tenant."""
+    """The tenant as its admin API shows it."""
     said: dict[str, object] = {}
     for path in READS:
         answer = await replica.gateway.admin.get(f"/tenants/acme{path}")
@@ -197,7 +197,7 @@ async def _calls_succeed(upgrade: Upgrade, replica: Replica, tool: str = "get_pe
 
 
 async def _lists(upgrade: Upgrade, replica: Replica, wanted: set[str]) -> None:
-    """The replica comes to list these tools, whoever made them."""
+    """The replica comes to list these tools, whoever registered them."""
 
     async def are_there() -> bool:
         async with upgrade.replicas.client("acme", upgrade.key, "2026-07-28", to=replica) as client:

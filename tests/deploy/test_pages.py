@@ -1,4 +1,4 @@
-"""Whether the documents say what is so: reference pages, error messages, links, and the commands they tell to type."""
+"""Documents agree with the code: reference pages, error messages, links, and the documented commands."""
 
 import ast
 import os
@@ -36,7 +36,7 @@ def test_the_reference_pages_are_what_the_code_says() -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_link_of_a_page_leads_somewhere(name: str) -> None:
-    """Ours: no page sends anybody to nothing."""
+    """Ours: no page links to a missing one."""
     text = (DOCS / name).read_text()
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     files = re.findall(r"`((?:deploy|docs|examples|benchmarks)/[\w./-]+)`", text)
@@ -65,7 +65,7 @@ def _is_said(message: str) -> bool:
 
 
 def test_every_message_of_the_troubleshooting_page_is_one_that_is_said() -> None:
-    """Ours: what somebody searches for is what he was told."""
+    """Ours: the text of a message leads to its explanation."""
     messages = re.findall(r"^### `(.+)`$", (DOCS / "troubleshooting.md").read_text(), re.MULTILINE)
 
     assert len(messages) >= 35
@@ -105,7 +105,9 @@ def test_the_quickstart_prepares_secrets_with_the_command_it_names(tmp_path: Pat
 
 @asynccontextmanager
 async def _example(folder: Path) -> AsyncGenerator[tuple[dict[str, str], str]]:
-    """What `make run` starts, at ports of its own: what commands need to find it, and where the example API is."""
+    """Services of `make run`, at ports of its own: settings that commands need to find it, and the URL of the example
+    API.
+    """
     port = free_port()
     environment = clean_environment() | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -130,7 +132,7 @@ def _launch(environment: dict[str, str], log: Path) -> Forked:
 
 
 def _read_upstream(child: Forked) -> str:
-    """Where the example says that its API is; it serves by then."""
+    """URL of the API that the example prints; it serves by then."""
     assert child.stdout is not None
     for line in child.stdout:
         if (found := re.match(r"The example library is at (\S+),", line.decode())) is not None:

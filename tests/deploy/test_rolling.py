@@ -1,4 +1,4 @@
-"""A new release while clients work: one replica after the other ends and comes back, and nobody notices."""
+"""A new release while clients work: one replica after the other ends and comes back, without a failed call."""
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ PATIENCE_S = 60
 
 @dataclass(slots=True)
 class Work:
-    """What the clients did meanwhile."""
+    """Results of the clients meanwhile."""
 
     calls: dict[Mode, int] = field(default_factory=dict[Mode, int])
     failures: list[str] = field(default_factory=list[str])
@@ -92,7 +92,7 @@ async def _call_on(topology: Topology, key: str, mode: Mode, work: Work) -> None
 
 
 async def _listen_on(topology: Topology, key: str, work: Work) -> None:
-    """One client that listens, and listens anew whenever its stream has come to its end."""
+    """One client that listens, and listens again whenever its stream has come to its end."""
     async with topology.client("acme", key, "2026-07-28") as client:
         while not work.is_over:
             async with client.listen(tools_list_changed=True) as stream:

@@ -75,7 +75,7 @@ async def test_what_listens_hears_through_the_proxy_at_once(topology: Topology) 
 
 
 async def test_only_tls_is_served_and_plain_http_is_sent_there(topology: Topology) -> None:
-    """Ours: a client that begins without TLS is told where to go, before it says any secret twice (SRV-6)."""
+    """Ours: a client that begins without TLS is redirected, before it sends any secret twice (SRV-6)."""
     port = topology.url.rpartition(":")[2]
 
     async with http_client() as http:
@@ -85,14 +85,14 @@ async def test_only_tls_is_served_and_plain_http_is_sent_there(topology: Topolog
 
 
 async def test_who_signs_is_caddys_own_authority(topology: Topology) -> None:
-    """Ours: without its root certificate nobody takes the connection for safe (SRV-6)."""
+    """Ours: without its root certificate no client trusts the connection (SRV-6)."""
     async with httpx.AsyncClient(trust_env=False) as http:
         with pytest.raises(httpx.ConnectError, match="certificate"):
             await http.get(f"{topology.url}/readyz")
 
 
 def _refusals(topology: Topology, path: str) -> list[dict[str, Any]]:
-    """What any replica logged of refused credentials at this path."""
+    """Log lines of any replica about refused credentials at this path."""
     lines = [line for replica in topology.replicas for line in replica.log.read_text().splitlines()]
     said = [json.loads(line) for line in lines if "credential_refused" in line]
     return [line for line in said if line["path"] == path]
@@ -115,13 +115,13 @@ async def _client_seen(topology: Topology, url: str, address: str, headers: dict
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other loopback addresses than one are Linux's")
 async def test_the_clients_address_comes_through_the_proxy(topology: Topology) -> None:
-    """Ours: what a replica logs of a client is the client's address, not the proxy's (SRV-6)."""
+    """Ours: the logged address of a client is the client's, not the proxy's (SRV-6)."""
     assert await _client_seen(topology, f"{topology.url}/t/one/mcp", "127.0.0.2") == "127.0.0.2"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other loopback addresses than one are Linux's")
 async def test_a_client_cannot_choose_its_address(topology: Topology) -> None:
-    """Ours: X-Forwarded-For from whoever is no trusted proxy means nothing, at Caddy and at a replica (SRV-6)."""
+    """Ours: X-Forwarded-For from an untrusted address has no effect, at Caddy and at a replica (SRV-6)."""
     forged = {"x-forwarded-for": "203.0.113.9", "forwarded": "for=203.0.113.9"}
     direct = topology.replicas[0].url
 
@@ -173,7 +173,7 @@ async def test_the_welcome_ends_with_a_key_that_works(topology: Topology) -> Non
 
 
 async def test_caddys_health_check_asks_what_caddy_answers(topology: Topology) -> None:
-    """Ours: whoever waits until Caddy is well does not wait for ever, and does not go on before it is (SRV-6)."""
+    """Ours: a wait for Caddy's health ends, and not before Caddy is healthy (SRV-6)."""
     url: str = read_compose()["services"]["caddy"]["healthcheck"]["test"][-1]
     check = urlsplit(url)
 

@@ -16,11 +16,11 @@ alter table audit_entries add column of_the_next_release text;
 create index of_the_next_release_by_name on sources (tenant_id, of_the_next_release);
 update alembic_version set version_num = '9999';
 """
-"""What a later migration may do while this release serves: add, never take away."""
+"""A later migration while this release serves: it adds, and never removes."""
 
 
 async def test_this_release_serves_on_the_schema_of_the_next(database: TestDatabase, redis_url: str) -> None:
-    """Ours: replicas of the old release go on after the migration of the new one, and start anew, too (SRV-6)."""
+    """Ours: replicas of the old release continue after the migration of the new one, and restart, too (SRV-6)."""
     params = {"name": "get_pet", "arguments": {"id": 7}}
     async with recording_upstream() as upstream:
         allowed = [upstream.authority]

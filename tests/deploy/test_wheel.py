@@ -1,4 +1,4 @@
-"""The wheel of the repository: whoever installs it has a working `gateway stdio`, without any extra."""
+"""The wheel of the repository: an installation has a working `gateway stdio`, without any extra."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def _installed(folder: Path) -> Path:
 
 
 def test_the_wheel_serves_a_document_on_standard_streams(tmp_path: Path) -> None:
-    """Ours: what `pipx` or `uvx` installs from the wheel starts elsewhere, and its workers too (SRV-1)."""
+    """Ours: an installation by `pipx` or `uvx` from the wheel starts elsewhere, and its workers too (SRV-1)."""
     python = _installed(tmp_path)
     document = tmp_path / "openapi.yaml"
     document.write_text((ROOT / "examples/library/openapi.yaml").read_text())

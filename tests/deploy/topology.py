@@ -1,4 +1,4 @@
-"""What docker-compose.yml starts, as processes: two replicas and Caddy with TLS in front of them."""
+"""The services of docker-compose.yml, as processes: two replicas and Caddy with TLS in front of them."""
 
 import os
 import signal
@@ -52,7 +52,7 @@ class Process:
             return subprocess.Popen(self._command, env=self._environment, cwd=self._folder, stdout=log, stderr=log)
 
     async def stop(self) -> int:
-        """Ask it to end as an engine does, and tell how it ended."""
+        """Stop it as an engine does, and return its exit code."""
         assert self._child is not None
         self._child.send_signal(signal.SIGTERM)
         with anyio.fail_after(_STOPPING_S):
@@ -100,7 +100,7 @@ class Topology:
     trust: ssl.SSLContext
     secrets: Path
     caddys_own: str
-    """Where Caddy itself is asked."""
+    """URL of Caddy itself."""
 
     @asynccontextmanager
     async def client(self, slug: str, key: str, mode: Mode, **more: Any) -> AsyncGenerator[Client]:
@@ -159,7 +159,7 @@ async def running_topology(
 
 
 def make_secrets(folder: Path, *, database_url: str, redis_url: str) -> Path:
-    """What `deploy/compose/prepare` makes, with the servers of the tests in it."""
+    """Output of `deploy/compose/prepare`, with the servers of the tests in it."""
     folder.mkdir(parents=True)
     (folder / "database_url").write_text(database_url)
     (folder / "redis_url").write_text(redis_url)
@@ -168,7 +168,7 @@ def make_secrets(folder: Path, *, database_url: str, redis_url: str) -> Path:
 
 
 def replica_environment(name: str, secrets: Path) -> dict[str, str]:
-    """What Compose tells a replica, its files in our folder, on loopback, where Caddy also is."""
+    """Environment of a replica in Compose, its files in our folder, on loopback, where Caddy also is."""
     said: dict[str, str] = read_compose()["services"][name]["environment"]
     told = {variable: value.replace("/run/secrets", str(secrets)) for variable, value in said.items()}
     told |= {"GATEWAY_HOST": "127.0.0.1", "GATEWAY_TRUSTED_PROXIES": "127.0.0.1/32", "GATEWAY_LOG_FORMAT": "json"}
@@ -185,7 +185,7 @@ DEBIANS_CADDY = {"CADDY_REQUEST_BUFFERS": "buffer_requests"}
 
 
 def caddyfile(folder: Path) -> Path:
-    """Ours, and nobody but this machine can reach it."""
+    """Ours, and reachable from this machine only."""
     text = (ROOT / "deploy/caddy/Caddyfile").read_text()
     assert text.count("\tskip_install_trust\n") == 1
     path = folder / "Caddyfile"

@@ -15,7 +15,7 @@ SEED = int(os.environ.get("SOAK_SEED", "0")) or secrets.randbelow(1 << 30)
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 async def test_no_history_contradicts_itself(number: int) -> None:
-    """Ours: what one history does not show, many may; the seed of each is printed (SRV-3, SRV-4)."""
+    """Ours: many histories show more than one; the seed of each is printed (SRV-3, SRV-4)."""
     print(f"HISTORY_SEED={SEED + number} HISTORY_SECONDS={SECONDS:g}")
     async with running_whole_history(SEED + number) as history:
         await live_through(history, seconds=SECONDS, clients=3)

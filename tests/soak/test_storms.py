@@ -1,4 +1,4 @@
-"""The storm of `tests/attacks/test_cancellation_safety.py` for as long as somebody wants to wait."""
+"""The storm of `tests/attacks/test_cancellation_safety.py` for a chosen time."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ CLIENTS = 32
 
 
 async def test_storm_after_storm_mixes_nothing_up_and_uses_nothing_up(database: TestDatabase, redis_url: str) -> None:
-    """Ours: what one storm does not show, many may; each round has another seed, the first is printed (TEN-5)."""
+    """Ours: many storms show more than one; each round has another seed, the first is printed (TEN-5)."""
     print(f"SOAK_SEED={SEED} SOAK_CALLS={CALLS}")
     async with storming_gateway(database, redis_url, SEED) as storm:
         await all_answered(storm, seed=SEED, clients=CLIENTS * 2)

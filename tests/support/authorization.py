@@ -65,7 +65,7 @@ class Application:
     redirect_uri: str = BACK
     secret: str | None = None
     claims: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the provider says of the person."""
+    """Claims of the provider about the person."""
 
     @property
     def resource(self) -> str:

@@ -1,4 +1,4 @@
-"""Certificates that nobody but a test believes."""
+"""Certificates that only tests trust."""
 
 import datetime as dt
 import ipaddress

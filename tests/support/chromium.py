@@ -31,7 +31,7 @@ class Browser:
     socket: ClientConnection
     session: str = ""
     faults: list[str] = field(default_factory=list[str])
-    """What a page did that it must not do."""
+    """Forbidden actions of a page."""
     _number: int = 0
     _answers: dict[int, asyncio.Future[dict[str, Any]]] = field(
         default_factory=dict[int, "asyncio.Future[dict[str, Any]]"]
@@ -107,11 +107,11 @@ class Browser:
         return found["result"].get("value")
 
     async def text(self) -> str:
-        """What a person reads on the page."""
+        """Text of the page."""
         return str(await self.ask("document.body.innerText"))
 
     async def focus(self) -> str:
-        """What has the focus: tag, id or name, value, and text."""
+        """The focused element: tag, id or name, value, and text."""
         return str(await self.ask(f"{_FOCUS}(document.activeElement)"))
 
     async def focused(self, wanted: str) -> None:
@@ -188,7 +188,7 @@ def _program() -> tuple[Path, dict[str, str]]:
     libraries = library_path(found)
     if not libraries:
         return found, variables
-    # what stands in `usr/bin` is a script that names the program by an absolute path
+    # the file in `usr/bin` is a script that names the program by an absolute path
     return found.parents[1] / "lib/chromium/chromium-headless-shell", variables | libraries
 
 

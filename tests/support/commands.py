@@ -29,7 +29,7 @@ class Ended:
 
     @property
     def value(self) -> object:
-        """What it answered with --json."""
+        """Its answer with --json."""
         loaded: object = json.loads(self.out)
         return loaded
 
@@ -42,7 +42,7 @@ async def run_gateway(
     given: bytes = b"",
     typed: str | None = None,
 ) -> Ended:
-    """What `python -m gateway` with these arguments does in this folder, with these variables and nothing else.
+    """Run `python -m gateway` with these arguments in this folder, with these variables and nothing else.
 
     What is typed comes from a terminal, which then shows the errors; the output is a file.
     """
@@ -80,7 +80,7 @@ class _Screen:
         os.write(self._ours, text.encode())
 
     def read(self) -> str:
-        """What it shows, with what was typed."""
+        """Its output, with this input."""
         os.set_blocking(self._ours, False)
         shown = b""
         while True:

@@ -1,4 +1,4 @@
-"""What three logs of one history say against each other: the clients', the upstream's, the audit trail's."""
+"""Contradictions between three logs of one history: the clients', the upstream's, the audit trail's."""
 
 import hashlib
 import json
@@ -17,13 +17,13 @@ _Row = tuple[str, str, bytes, str, str]
 
 
 async def find_contradictions(history: History) -> list[str]:
-    """What the logs of clients, upstream and audit say against each other, or against what we promise."""
+    """Contradictions between the logs of clients, upstream and audit, or with our promises."""
     await _settled(history)
     return [*find_disagreements(history), *await _contradictions_of_audit(history)]
 
 
 def find_disagreements(history: History) -> list[str]:
-    """What the logs of clients and upstream say against each other."""
+    """Contradictions between the logs of clients and upstream."""
     return [*_contradictions_of_clients(history), *_contradictions_of_upstream(history)]
 
 
@@ -38,7 +38,7 @@ def _contradictions_of_clients(history: History) -> list[str]:
         if not arrived[call.id]:
             found.append(f"client: {call} has an answer, but the upstream was not asked")
     for slug, uris in history.heard.items():
-        found += [f"listener: {slug} heard of {uri}" for uri in set(uris) - {f"note://{slug}"}]
+        found += [f"listener: {slug} received {uri}" for uri in set(uris) - {f"note://{slug}"}]
     for other in SLUGS:
         found += [
             f"client: {call} saw {other}"
@@ -70,7 +70,7 @@ async def _contradictions_of_audit(history: History) -> list[str]:
         if one.method == "POST" and key not in intents:
             found.append(f"audit: {one} was executed without an intent")
         if one.id in answered and outcomes.get(key) != "ok":
-            found.append(f"audit: {one} was answered, the trail says {outcomes.get(key)}")
+            found.append(f"audit: {one} was answered, the trail has {outcomes.get(key)}")
     found += _unrecorded_runs(history, rows)
     of_calls = Counter((s, d, k) for s, _, d, k, o in rows if k.startswith("call") and d and o == "ok")
     twice = [row for row, count in of_calls.items() if count > 1]
@@ -83,7 +83,7 @@ async def _contradictions_of_audit(history: History) -> list[str]:
 
 
 def _unrecorded_runs(history: History, rows: Sequence[_Row]) -> list[str]:
-    """Tools of live programs that ran, or were answered, more often than the trail says: digests differ by id."""
+    """Tools of live programs that ran, or were answered, more often than the trail records: digests differ by id."""
     ran = Counter((one.slug, one.tool) for one in history.arrived if one.method == RUN)
     answered = Counter((call.slug, call.tool) for call in history.calls if call.outcome == "ok")
     found: list[str] = []
@@ -96,7 +96,7 @@ def _unrecorded_runs(history: History, rows: Sequence[_Row]) -> list[str]:
 
 
 def _digest(history: History, one: Arrived) -> bytes:
-    """What the trail calls this request (`handlers.openapi_operation`)."""
+    """Name of this request in the trail (`handlers.openapi_operation`)."""
     seen = hashlib.blake2b(f"{one.method} {history.upstream.url}{one.target}\n".encode(), digest_size=32)
     seen.update(repr((("Accept", one.accept),)).encode())
     return seen.digest()

@@ -35,7 +35,7 @@ def _every_third(write: Callable[[int], str]) -> Text:
 
 
 def _unescape(text: str) -> str:
-    """As a JSON text, whatever stands around it."""
+    """As a JSON text, in any context."""
     text = re.sub(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})", lambda one: chr(int(one[1] or one[2], 16)), text)
     return re.sub(r"\\(.)", r"\1", text)
 

@@ -28,7 +28,7 @@ class Event:
 
     @property
     def message(self) -> dict[str, Any]:
-        """What it says, as JSON-RPC."""
+        """Its content, as JSON-RPC."""
         said: dict[str, Any] = json.loads(self.data)
         return said
 
@@ -55,7 +55,7 @@ class Events:
         return await self._next()
 
     async def message(self, *, seconds: float = PATIENCE_S) -> dict[str, Any]:
-        """The next event that says something."""
+        """The next event with content."""
         while True:
             event = await self.next(seconds=seconds)
             if event.data:
@@ -130,12 +130,12 @@ class Wire:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request of the session carries."""
+        """Headers of every request of the session."""
         named = {"mcp-session-id": self.session, "mcp-protocol-version": self.revision} if self.session else {}
         return {"accept": ACCEPT, **named}
 
     async def initialize(self, at: Replica, **capabilities: Any) -> None:
-        """Open the session and say that it is open."""
+        """Open the session and report that it is open."""
         params = {
             "protocolVersion": self.revision,
             "capabilities": capabilities,

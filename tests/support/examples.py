@@ -1,4 +1,4 @@
-"""How many examples the generated tests try: the same few in `make test`, others each time and many in `make fuzz`."""
+"""Number of examples of generated tests: the same few in `make test`, others each time and many in `make fuzz`."""
 
 import os
 from typing import Final
@@ -8,7 +8,7 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 FUZZ_EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "0"))
-"""How many each test tries when it is to look for new ones; 0 to repeat what it always tries."""
+"""Number of new examples of each test; 0 repeats the usual ones."""
 
 IS_FUZZING: Final = FUZZ_EXAMPLES > 0
 _REPEATED: Final = 40

@@ -1,4 +1,4 @@
-"""Cases that say what goes over the wire for a document and a call, and what a result then is.
+"""Cases of a document and a call: the bytes on the wire, and the result.
 
 The cases lie outside the repository; each has a document, calls with arguments by location, and what is expected. What
 is compared is what a server would read: methods, raw paths, decoded pairs, parsed bodies.
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def credentials(self) -> Mapping[str, Any]:
-        """What the source has stored, by security scheme."""
+        """Stored credentials of the source, by security scheme."""
         return self.calls[0].get("credentials") or {} if self.calls else {}
 
 
@@ -68,7 +68,7 @@ def arguments_for(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
 
 
 def answer_with(upstream: RecordingUpstream, respond: Mapping[str, Any] | None) -> None:
-    """What the upstream says from now on."""
+    """Responses of the upstream from now on."""
     said = respond or {"status": 200, "headers": {"content-type": "application/json"}, "body_b64": "eyJvayI6dHJ1ZX0="}
     upstream.status = said["status"]
     upstream.content_type = said["headers"].get("content-type", "")
@@ -77,7 +77,7 @@ def answer_with(upstream: RecordingUpstream, respond: Mapping[str, Any] | None) 
 
 
 def request_differences(expected: Mapping[str, Any] | None, seen: Sequence[tuple[int, Seen]]) -> Iterator[str]:
-    """Where the one request that was sent is not the expected one."""
+    """Differences between the one request that was sent and the expected one."""
     if expected is None or len(seen) != 1:
         if expected is not None or seen:
             yield f"{len(seen)} requests were sent"
@@ -95,7 +95,7 @@ def request_differences(expected: Mapping[str, Any] | None, seen: Sequence[tuple
 
 
 def result_differences(expected: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:
-    """Where a tool result is not the expected one."""
+    """Differences between a tool result and the expected one."""
     blocks, structured = result["content"], result.get("structuredContent")
     text = "\n".join(block["text"] for block in blocks if block["type"] == "text")
     checks: Mapping[str, Callable[[Any], bool]] = {
@@ -115,7 +115,7 @@ def result_differences(expected: Mapping[str, Any], result: Mapping[str, Any]) -
 
 
 def tool_differences(expected: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Where the listed tools are not the expected ones."""
+    """Differences between the listed tools and the expected ones."""
     if "count" in expected and len(tools) != expected["count"]:
         yield f"{len(tools)} tools"
     for tool in tools:
@@ -133,7 +133,7 @@ def tool_differences(expected: Mapping[str, Any], tools: Sequence[Mapping[str, A
             if name in json.dumps(schema.get("required", []))
         )
         if expected.get("mentions_deprecated") and "deprecat" not in json.dumps(tool).lower():
-            yield "does not say that it is deprecated"
+            yield "is not described as deprecated"
 
 
 def _files(value: object) -> object:

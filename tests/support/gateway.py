@@ -34,7 +34,7 @@ META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-"""What every request of 2026-07-28 carries."""
+"""Members of every request of 2026-07-28."""
 
 
 @dataclass(frozen=True, slots=True)

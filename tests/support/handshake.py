@@ -10,7 +10,7 @@ from tests.support.gateway import ACCEPT, RunningGateway
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One open session, and what it was told when it was opened."""
+    """One open session, and the result of its initialization."""
 
     gateway: RunningGateway
     place: str

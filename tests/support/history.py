@@ -70,7 +70,7 @@ class Arrived:
 
     @property
     def slug(self) -> str:
-        """Whose it is."""
+        """Its tenant."""
         return self.target.split("/")[1]
 
     @property
@@ -116,14 +116,14 @@ class History:
         return [*self.upstream.seen, *programs]
 
     def summary(self) -> dict[str, int]:
-        """How calls ended, by era and outcome, and which faults there were."""
+        """Outcomes of calls, by era, and the faults that occurred."""
         ended = Counter(f"{call.mode} {call.outcome}" for call in self.calls)
         faults = self.faults + ([] if self.programs is None else self.programs.faults)
         return dict(sorted((ended + Counter(faults)).items()))
 
 
 class EchoingUpstream:
-    """An API that says whose request it was and with which id, and writes both down."""
+    """An API that returns the caller and id of each request, and records both."""
 
     def __init__(self) -> None:
         self.seen: list[Arrived] = []
@@ -131,7 +131,7 @@ class EchoingUpstream:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Its address."""
         return f"http://127.0.0.1:{self.port}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -152,7 +152,7 @@ class EchoingUpstream:
         writer.close()
 
     async def hold(self, arrived: Arrived, reader: asyncio.StreamReader) -> None:
-        """What happens before a request is answered: nothing."""
+        """Action before a request is answered: none."""
 
 
 @asynccontextmanager
@@ -296,15 +296,15 @@ async def _bounce(history: History, name: str) -> None:
 
 
 def end_server(server: Watched) -> None:
-    """End a server as a power cut does; whoever called it may revive it."""
-    running = server.child._process  # pyright: ignore[reportPrivateUsage]  # nobody else kills servers
+    """End a server as a power cut does; a caller may start it again."""
+    running = server.child._process  # pyright: ignore[reportPrivateUsage]  # no other module kills servers
     assert running is not None
     running.kill()
     running.wait()
 
 
 async def _call(history: History, slug: str, mode: Mode) -> None:
-    """A client that calls, and connects anew whenever its connection is gone."""
+    """A client that calls, and connects again whenever its connection is gone."""
     while not history.is_over:
         try:
             async with history.replicas.client(slug, history.keys[slug], mode) as client:
@@ -337,7 +337,7 @@ async def _call_once(history: History, client: Client, slug: str, mode: Mode) ->
 
 
 async def _listen(history: History, slug: str) -> None:
-    """A listener of 2026-07-28 that listens anew whenever its stream is gone."""
+    """A listener of 2026-07-28 that listens again whenever its stream is gone."""
     headers = {"accept": ACCEPT, "mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
     params = {"notifications": {"resourceSubscriptions": [f"note://{slug}"]}, "_meta": META}
     body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
@@ -363,7 +363,7 @@ async def _subscribed(history: History, slug: str) -> Wire:
 
 
 async def _hear_again(history: History, wires: Sequence[Wire]) -> None:
-    """After all of it updates arrive: at whoever listens anew, and in the sessions of before."""
+    """After all of it updates arrive: at new listeners, and in the earlier sessions."""
     for slug, wire in zip(SLUGS, wires, strict=True):
         before = len(history.heard[slug])
 

@@ -1,4 +1,4 @@
-"""Somebody else's ASGI server for an application of ours: uvicorn with lifespan events, on a free loopback port."""
+"""An ASGI server for an application of ours: uvicorn with lifespan events, on a free loopback port."""
 
 import socket
 from collections.abc import AsyncGenerator

@@ -49,7 +49,7 @@ class Desk:
 
     @property
     def lines(self) -> list[str]:
-        """What the trail says, one line a record."""
+        """Records of the trail, one per line."""
         return [f"{record.action} {record.tool} {record.kind.value} {record.outcome}" for record in self.records]
 
     def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> Slot:
@@ -114,7 +114,7 @@ class Household:
         self._binder = Binder(upstream, self.secrets, Validators(), HandlerDependencies(code=self.code))
 
     def set_policy(self, policy: Policy) -> None:
-        """What the tenant wants done about each safety level."""
+        """Decision of the tenant for each safety level."""
         self.snapshot = replace(self.snapshot, policy=policy)
 
     def has_tool(
@@ -240,14 +240,14 @@ class Household:
         return result
 
     async def read(self, uri: str, peer: Peer = NULL_PEER) -> Contents:
-        """What a URI reads."""
+        """Content of a URI."""
         bound = await self.resource(uri)
         if bound is None:
             raise NotFound(uri)
         return await self.calls.read(self.principal, bound, correlation_id="c-1", peer=peer, lookup=self)
 
     async def get(self, name: str, arguments: Mapping[str, str] | None = None, peer: Peer = NULL_PEER) -> Messages:
-        """What a prompt says."""
+        """Content of a prompt."""
         found = next(primitive for primitive in self.snapshot.prompts if primitive.name == name)
         bound = await self._binder.bind_prompt(self.snapshot, found)
         return await self.calls.get_prompt(
@@ -257,7 +257,7 @@ class Household:
     async def complete(
         self, name: str, argument: str, typed: str, chosen: Mapping[str, str] | None = None
     ) -> Completions:
-        """What completes an argument of a prompt, or a variable of a template."""
+        """Completions of an argument of a prompt, or of a variable of a template."""
         bound = await self._completable(name)
         return await self.calls.complete(self.principal, bound, (argument, typed), chosen or {}, correlation_id="c-1")
 

@@ -149,7 +149,7 @@ class LivePrograms:
                 await self._reattach(program)
 
     async def heal(self, slug: str) -> None:
-        """Start what does not run of a tenant, and wait until it is attached anew, without failures before."""
+        """Start the absent programs of a tenant, and wait until they are attached again, without earlier failures."""
         programs = [program for program in self.all if program.slug == slug]
         for program in programs:
             if not program.is_up:

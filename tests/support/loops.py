@@ -1,8 +1,8 @@
 """The event loop of the tests: production's, except that nothing which goes wrong unseen stays unseen.
 
-A callback that raises, or a task whose error nobody fetches, reaches the loop's exception handler. anyio's test runner
-raises such an error out of the fixture or test that happens to run next; raised out of an asynchronous fixture it
-leaves that fixture half made, and the cancel scopes in it cancel every later test of the process. So the errors are
+A callback that raises, or a task whose error is never retrieved, reaches the loop's exception handler. anyio's test
+runner raises such an error out of the fixture or test that happens to run next; raised out of an asynchronous fixture
+it leaves that fixture half made, and the cancel scopes in it cancel every later test of the process. So the errors are
 printed when they come and raised at the end of the test during which they came.
 """
 
@@ -21,7 +21,7 @@ _REPORTS_CLOSED_PIPES = sys.version_info < (3, 11, 7)
 
 
 class TestLoop(uvloop.Loop):
-    """A loop that keeps the errors nobody waits for, whatever handler is asked for."""
+    """A loop that keeps unretrieved errors, whatever handler is requested."""
 
     __test__ = False
 

@@ -59,7 +59,7 @@ class Editor:
 
 @dataclass(slots=True)
 class RecordingListener:
-    """What an attachment reported."""
+    """Reports of an attachment."""
 
     changes: int = 0
     updates: list[str] = field(default_factory=list[str])

@@ -53,7 +53,7 @@ def only(raw: Mapping[str, Any], **options: Any) -> CompiledOperation:
 
 
 def fate(raw: Mapping[str, Any], **options: Any) -> OperationReport:
-    """What became of the one operation of the document."""
+    """Result of the import for the one operation of the document."""
     (report,) = compile_it(raw, **options).report.operations
     return report
 
@@ -72,12 +72,12 @@ def input_of(raw: Mapping[str, Any], **options: Any) -> dict[str, Any]:
 
 
 def body_of(schema: Any, **more: Any) -> Any:
-    """How a body schema is listed."""
+    """Listed form of a body schema."""
     return input_of(with_body(schema, **more))["properties"]["body"]
 
 
 def accepts(schema: dict[str, Any], arguments: object) -> bool:
-    """Whether a listed schema takes these arguments, checked as calls are."""
+    """True if a listed schema takes these arguments, checked as calls are."""
     validator = jsonschema_rs.Draft202012Validator(
         schema, validate_formats=True, offline=True, pattern_options=jsonschema_rs.RegexOptions()
     )

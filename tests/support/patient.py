@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class PatientUpstream:
-    """What came, and what left."""
+    """Received and sent messages."""
 
     port: int = 0
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a request has come."""
     left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when whoever sent it has gone."""
+    """Set when the sender has gone."""
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Its address."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

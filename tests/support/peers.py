@@ -10,7 +10,7 @@ from gateway.handlers.interfaces import InputRequest, InputRequired, LogLevel
 
 @dataclass(slots=True)
 class TalkingPeer:
-    """A client of the handshake era: it writes down what it is told and answers what it is asked, by key or by kind."""
+    """A client of the handshake era: it records notifications and answers questions, by key or by kind."""
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     cannot: frozenset[str] = frozenset()

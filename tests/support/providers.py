@@ -310,7 +310,7 @@ class ProviderStand:
 
 @asynccontextmanager
 async def running_providers(**options: Any) -> AsyncGenerator[ProviderStand]:
-    """A stand for as long as the block runs; options are the endpoint's."""
+    """A `Stand` for as long as the block runs; options are the endpoint's."""
     keys, sources = KeysInMemory(), SourcesInMemory()
     credentials = Authenticator(
         keys, digests=KeyDigests({"k": _PEPPER}), operator_key="operator-key-of-the-tests-0123456789"

@@ -1,4 +1,4 @@
-"""The command that stands for `python` in the test processes and the servers of forks (`python_template.py`)."""
+"""The command that replaces `python` in the test processes and the servers of forks (`python_template.py`)."""
 
 import multiprocessing
 import os

@@ -1,9 +1,9 @@
 """Python processes forked from one that has imported the gateway: `python -m tests.support.python_template STAGE …`.
 
 The test processes of pytest-xdist, and the servers from which replicas are forked, would each import it, 2.5 s of CPU.
-They are started by a command that stands for `python` (`forked_python.py`). It sends its arguments, variables, folder
-and open files to this process, whose fork has the same and runs what follows `-c`. The command ends with the fork's
-exit status, and a fork is killed when its command is gone. This process ends when its standard input does.
+They are started by a command that replaces `python` (`forked_python.py`). It sends its arguments, variables, folder and
+open files to this process, whose fork has the same and runs what follows `-c`. The command ends with the fork's exit
+status, and a fork is killed when its command is gone. This process ends when its standard input does.
 
 A stage is the number of a listener and the names of modules: `3:json,shlex`. What connects to the listener becomes a
 fork that has imported the modules of this stage and of those before, and no others: a fork of little memory is cheap.
@@ -34,7 +34,7 @@ _ABOVE = 512
 
 
 class Request(TypedDict):
-    """What a command was started with. `files` are the numbers of the files that come with it."""
+    """Arguments and environment of a command. `files` are the numbers of the files that come with it."""
 
     arguments: Sequence[str]
     variables: dict[str, str]

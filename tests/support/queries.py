@@ -126,7 +126,7 @@ def view_of_compiled(compiled: Compilation, *, source: str = "api", only: str | 
 
 
 def ask(tool: str, /, *views: ApiView, **arguments: object) -> Answer:
-    """What a query tool answers, as it arrives: through JSON."""
+    """Answer of a query tool, as it arrives: through JSON."""
     asked = QueryCall(arguments=arguments, offset=cast("int", arguments.get("offset", 0)))
     answer = ANSWERS[tool](choose_views(views, asked.text("source")), asked)
     found: Answer = msgspec.json.decode(msgspec.json.encode(answer))
@@ -134,7 +134,7 @@ def ask(tool: str, /, *views: ApiView, **arguments: object) -> Answer:
 
 
 class Reader:
-    """Whoever follows every pointer of an answer until nothing is left out."""
+    """Reads an answer by following every pointer until nothing is left out."""
 
     def __init__(self, view: ApiView, tool: str, **arguments: object) -> None:
         self._view = view
@@ -184,7 +184,7 @@ class Reader:
 
 
 class Graph:
-    """Which named schemas of a parsed document lead to which, worked out the long way."""
+    """Named schemas of a parsed document and the schemas that each leads to, computed without shortcuts."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root

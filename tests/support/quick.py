@@ -23,7 +23,7 @@ def stop_refills() -> None:
 
 
 def _stopped() -> float:
-    """A clock that stands still."""
+    """A clock that does not advance."""
     return 0.0
 
 

@@ -21,7 +21,7 @@ _PATIENCE_S = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One check: how it ended, the memory it took, the bytes of its value."""
+    """One check: its outcome, the memory it took, the bytes of its value."""
 
     is_costly: bool
     faults: list[str]

@@ -104,7 +104,7 @@ class Replica:
             self.resume()
 
     async def stop(self) -> int:
-        """Ask it to end, wait, and tell the exit code; whoever does not end in time is killed."""
+        """Send it SIGTERM, wait, and return the exit code; a process that does not end in time is killed."""
         self.is_up = False
         child = self._running
         child.send_signal(signal.SIGCONT)
@@ -134,7 +134,7 @@ class Replica:
 
     @contextmanager
     def muted(self) -> Generator[None]:
-        """While the block runs, nothing that it publishes reaches anybody, itself included."""
+        """While the block runs, its published events reach no replica, itself included."""
         with self._redis() as client:
             client("ACL", "SETUSER", self.redis_user, "-publish")
         try:
@@ -144,12 +144,12 @@ class Replica:
                 client("ACL", "SETUSER", self.redis_user, "+publish")
 
     def drop_subscription(self) -> None:
-        """Cut the connection on which it hears the others; what they say until it stands again is lost."""
+        """Cut the connection on which it receives events; those until it is restored are lost."""
         with self._redis() as client:
             client("CLIENT", "KILL", "USER", self.redis_user, "TYPE", "pubsub")
 
     def lines(self, event: str) -> list[dict[str, Any]]:
-        """What it logged of this event."""
+        """Its log lines of this event."""
         found = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [line for line in found if line.get("event") == event]
 
@@ -208,7 +208,7 @@ class Replicas:
 
     all: tuple[Replica, ...]
     turns: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Which replica got which method, in the order of the requests of all clients made here."""
+    """Replica of each method, in the order of the requests of all clients made here."""
 
     @property
     def a(self) -> Replica:
@@ -259,7 +259,7 @@ class Replicas:
 
 
 URL = "http://127.0.0.1:1"
-"""What clients believe to talk to; the transport puts a replica's port in."""
+"""Authority that clients use; the transport puts a replica's port in."""
 
 
 class RoundRobin(httpx2.AsyncHTTPTransport):
@@ -272,7 +272,7 @@ class RoundRobin(httpx2.AsyncHTTPTransport):
         self._turns = turns
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send it to whoever's turn it is."""
+        """Send it to the next replica in turn."""
         up = [replica for replica in self._replicas if replica.is_up] or list(self._replicas)
         replica = up[next(self._numbers) % len(up)]
         self._turns.append((replica.name, request.method))
@@ -310,7 +310,7 @@ async def running_replicas(
 
 
 async def until(claim: Callable[[], Awaitable[bool] | bool], *, seconds: float = 10, pause: float = 0.02) -> None:
-    """Wait for what another process does, of which no event tells; the longer it takes, the longer is each pause."""
+    """Wait for an action of another process without an event; the longer it takes, the longer is each pause."""
     with anyio.fail_after(seconds):
         while True:
             found = claim()

@@ -23,7 +23,7 @@ __all__ = ["execute"]  # of `tests/support/kept_connections.py`
 
 TEMPLATE = "gateway_template"
 _CHEAP = ("fsync = off", "max_wal_size = '96MB'", "min_wal_size = '32MB'")
-"""What tests store need not survive a power cut."""
+"""Data of tests need not survive a power cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class TestServers:
                 self._drop(lent.name)
 
     def empty(self, database: TestDatabase) -> None:
-        """Delete what a test added; connections stay, and an error says that the test changed more than rows."""
+        """Delete the rows of a test; connections stay, and an error reports that the test changed more than rows."""
         run_apart(self._lent_at(database).empty())
 
     def save_rows(self, database: TestDatabase) -> None:
@@ -88,7 +88,7 @@ class TestServers:
 
     @contextmanager
     def empty_database(self) -> Generator[TestDatabase]:
-        """A database that nobody has migrated, dropped afterwards."""
+        """A database without migrations, dropped afterwards."""
         with self._created(self._new_name(), "template1") as name:
             yield self._named(name)
 
@@ -107,13 +107,13 @@ class TestServers:
         return url
 
     def own_redis(self) -> str:
-        """The same, and nobody empties it but who asks for the fifteenth one after it."""
+        """The same, and it is emptied only by the fifteenth request after it."""
         number = next(number for number in self._own_redis if number not in self._held_redis)
         return f"{self._flushed(number)}?db={number}"
 
     @contextmanager
     def held_redis(self) -> Generator[str]:
-        """The same, and nobody empties it while the block runs."""
+        """The same, and it is not emptied while the block runs."""
         url = self.own_redis()
         number = int(url.rpartition("=")[2])
         self._held_redis.add(number)

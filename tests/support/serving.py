@@ -22,7 +22,7 @@ _LOOK_S = 0.005
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers, with a notice when it answers, and gone as soon as it is told to leave."""
+    """uvicorn without its signal handlers, with a notice when it answers, and ended on request."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -40,7 +40,7 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then tell."""
+        """Start, then report."""
         await super().startup(sockets)
         self.answering.set()
 
@@ -58,7 +58,7 @@ class Server(uvicorn.Server):
             listening.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
-        while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110  # nobody is told
+        while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110  # it has no event
             await asyncio.sleep(_LOOK_S)
         for listener in self.servers:
             await listener.wait_closed()
@@ -72,7 +72,7 @@ def http_client(**options: Any) -> httpx.AsyncClient:
 
 @asynccontextmanager
 async def clients_of(url: str, operator_key: str) -> AsyncGenerator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
-    """The operator at the admin API, and whoever comes without a credential."""
+    """The operator at the admin API, and a caller without a credential."""
     bearer = {"authorization": f"Bearer {operator_key}"}
     async with (
         http_client(base_url=f"{url}/admin/v1", headers=bearer, timeout=60) as admin,

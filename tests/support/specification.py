@@ -1,4 +1,4 @@
-"""Wire cases of our own, kept as short YAML: what a document says, what is given, and what a server then reads.
+"""Wire cases of our own, kept as short YAML: a document, the arguments, and the request at the server.
 
 A file holds many cases; each becomes one operation under a path of its own, so that one document and one import serve
 all cases of a file and version. What is compared is exact: raw targets, header values, bodies as text or as parsed.
@@ -36,7 +36,7 @@ class Case:
 
     @property
     def method(self) -> str:
-        """How it is asked."""
+        """The request."""
         method: str = self.content.get("method", "post" if "content" in self.content else "get")
         return method
 
@@ -52,7 +52,7 @@ class Case:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What is given to the tool."""
+        """Arguments of the tool."""
         given: dict[str, Any] = dict(self.content.get("arguments", {}))
         if "value" in self.content:
             given[_SINGLE] = self.content["value"]
@@ -142,7 +142,7 @@ def read_groups(stem: str) -> list[Group]:
 
 
 def answer_as(upstream: RecordingUpstream, said: Mapping[str, Any] | None) -> None:
-    """What the upstream says from now on."""
+    """Responses of the upstream from now on."""
     said = said or _JSON_ANSWER
     body = b64decode(said["base64"]) if "base64" in said else said.get("text", "").encode(said.get("charset", "utf-8"))
     headers = dict(said.get("headers", {}))
@@ -154,7 +154,7 @@ def answer_as(upstream: RecordingUpstream, said: Mapping[str, Any] | None) -> No
 
 
 def differences(case: Case, seen: Sequence[tuple[int, Seen]], result: Mapping[str, Any]) -> Iterator[str]:
-    """Where what happened is not what the case says."""
+    """Differences between the outcome and the case."""
     wanted = case.content
     texts = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
     if "refused" in wanted:
@@ -173,7 +173,7 @@ def differences(case: Case, seen: Sequence[tuple[int, Seen]], result: Mapping[st
 
 
 def listed_differences(case: Case, tool: Mapping[str, Any]) -> Iterator[str]:
-    """Where the entry of a list is not as the case says; `listed` has values by JSON Pointer."""
+    """Differences between the entry of a list and the case; `listed` has values by JSON Pointer."""
     for pointer, value in case.content.get("listed", {}).items():
         found: Any = tool
         for name in pointer.split("/")[1:]:
@@ -221,7 +221,7 @@ def _body_differences(wanted: Mapping[str, Any], got: Seen) -> Iterator[str]:
 
 
 def result_differences(wanted: Mapping[str, Any], result: Mapping[str, Any], texts: str) -> Iterator[str]:
-    """Where a result is not the expected one; without expectations it has to be a success."""
+    """Differences between a result and the expected one; without expectations it has to be a success."""
     blocks: list[dict[str, Any]] = result["content"]
     meta: dict[str, Any] = result.get("_meta") or {}
     found: dict[str, object] = {

@@ -38,7 +38,7 @@ def all_specs() -> list[str]:
 
 
 def declared_operations(name: str) -> int:
-    """How many operations the document has, by the index beside it."""
+    """Number of operations of the document, by the index beside it."""
     specs_dir()
     return cast("int", _index()[name]["operations"])
 

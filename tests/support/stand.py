@@ -1,10 +1,10 @@
 """A running gateway that the tests of a folder or module borrow one after another, with its servers and two upstreams.
 
-Starting a gateway on a database of its own takes 0.2 s of CPU, ten times what removing a tenant does. When a test gives
-the stand back, its tenants are removed, and whatever stays is an error of that test. The fixtures below are for the
-`conftest.py` of folders whose tests borrow. A folder that is a package has one stand for all its modules: its
+Starting a gateway on a database of its own takes 0.2 s of CPU, ten times what removing a tenant does. When a test
+returns the `Stand`, its tenants are removed, and any remainder is an error of that test. The fixtures below are for the
+`conftest.py` of folders whose tests borrow. A folder that is a package has one `Stand` for all its modules: its
 `conftest.py` imports `package_stand` as `common_stand`. A module whose tests damage the database gives each test a
-stand of its own by a fixture `stand` of its own (`own_stand`).
+`Stand` of its own by a fixture `stand` of its own (`own_stand`).
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -78,14 +78,14 @@ async def running_stand(servers: TestServers, *, upstreams: int = 2, **settings:
 
 @pytest.fixture(scope="module")
 async def common_stand(servers: TestServers) -> AsyncGenerator[Stand]:
-    """The stand that the tests of a module share."""
+    """The `Stand` that the tests of a module share."""
     async with running_stand(servers) as stand:
         yield stand
 
 
 @pytest.fixture(scope="package")
 async def package_stand(servers: TestServers) -> AsyncGenerator[Stand]:
-    """The stand that the tests of a package share."""
+    """The `Stand` that the tests of a package share."""
     async with running_stand(servers) as stand:
         yield stand
 

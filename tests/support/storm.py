@@ -1,9 +1,9 @@
 """A storm on one gateway: many tenants ask at once and most of them go away in the middle.
 
-Every answer says for whom and for which request it was made. A call is left at a random moment in one of two ways: the
-client's socket is closed somewhere in the request, while waiting, or somewhere in the answer; or the task that serves
-it is cancelled, wherever it waits: for PostgreSQL, for Redis, for the upstream. In between, honest clients check that
-each gets its own answer, the whole of it, and nobody else's.
+Every answer names the caller and the request for which it was made. A call is left at a random moment in one of two
+ways: the client's socket is closed somewhere in the request, while waiting, or somewhere in the answer; or the task
+that serves it is cancelled, wherever it waits: for PostgreSQL, for Redis, for the upstream. In between, honest clients
+check that each gets its own whole answer, and no other.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from tests.support.serving import http_client
 
 SLUGS = ("acme", "globex", "initech", "umbrella", "hooli")
 PARTING = b'"code":"call.replica_lost"'
-"""What the client of a session is told when the task that answers it is ended from outside."""
+"""Response to the client of a session when the task that answers it is ended from outside."""
 
 PATIENCES_S = (0.003, 0.02, 0.1)
 """The longest that an impatient client waits: less than a call takes, about as long, and more."""
@@ -99,7 +99,7 @@ class Storm:
     redis_url: str
     seen: Counter[str] = field(default_factory=Counter[str])
     mixed: list[str] = field(default_factory=list[str])
-    """Every answer, whole or in part, in which something of somebody else was."""
+    """Every answer, whole or in part, that contains data of another caller."""
     broken: list[str] = field(default_factory=list[str])
     """Every answer to an honest client that was not the one it asked for."""
 
@@ -117,7 +117,7 @@ class Storm:
             self.broken.append(f"{ask.path} wanted {ask.expected}, got {status} {text[:300]}")
 
     async def rest(self) -> "Rest":
-        """What is in use now."""
+        """Resources in use now."""
         postgres, busy = await _postgres_connections(self.superuser_url)
         with commanding(self.redis_url) as command:
             clients = cast(bytes, command("CLIENT", "LIST")).count(f" user={_REDIS_USER} ".encode())
@@ -136,7 +136,7 @@ class Storm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """How much of everything is in use."""
+    """Number of each resource in use."""
 
     postgres: int
     postgres_busy: int
@@ -150,18 +150,18 @@ class Rest:
     running: int
 
     def is_within(self, other: "Rest") -> bool:
-        """Whether nothing is used more than there."""
+        """True if no resource has a higher use than there."""
         return all(getattr(self, name) <= getattr(other, name) for name in self.__slots__)
 
 
 def _pooled(pools: Sequence[ConnectionPool]) -> tuple[int, int]:
-    """How many connections to Redis the pools keep for later, and how many they have given away."""
+    """Number of connections to Redis that the pools keep, and number of those in use."""
     counts = [[count for count, _ in cast(Any, pool).get_connection_count()] for pool in pools]
     return sum(idle for idle, _ in counts), sum(in_use for _, in_use in counts)
 
 
 async def _postgres_connections(superuser_url: str) -> tuple[int, int]:
-    """How many connections the gateway has to the database, and how many of them are in the middle of something."""
+    """Number of connections of the gateway to the database, and number of those inside a transaction."""
     connection = await connect_owner(superuser_url)
     try:
         states = await connection.fetch(
@@ -238,7 +238,7 @@ class Asks:
         return _admin(tenant, "PATCH", f"/keys/{tenant.key_id}", {"name": name}, expected=(name,))
 
     def _way(self) -> dict[str, object]:
-        """What makes a call one of those that are answered at once, or one that the SDK judges."""
+        """Form of a call that is answered at once, or that the SDK judges."""
         return {"io.modelcontextprotocol/odd": 1} if self._random.random() < 0.5 else {}
 
     def _adding(self, tenant: Storming, number: int) -> Ask:
@@ -322,7 +322,7 @@ async def cancel(storm: Storm, ask: Ask, random: Random) -> None:
         asyncio.get_running_loop().call_later(patience_s, scope.cancel)
         await storm.app(_scope(ask), _Body(ask.body), answer)
     if answer.is_whole and PARTING in answer.body:
-        storm.seen["told that it was cancelled"] += 1
+        storm.seen["received its cancellation"] += 1
         storm.check(ask, answer.body)
     elif answer.is_whole:
         storm.seen["faster than the cancellation"] += 1
@@ -333,7 +333,7 @@ async def cancel(storm: Storm, ask: Ask, random: Random) -> None:
 
 
 class _Body:
-    """What the server hands to the application: the body, and then nothing for ever."""
+    """ASGI input of the application: the body, and then nothing."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -347,7 +347,7 @@ class _Body:
 
 
 class _Answer:
-    """What the application hands to the server."""
+    """ASGI output of the application."""
 
     def __init__(self) -> None:
         self.status = 0

@@ -1,4 +1,4 @@
-"""Timers that run out when a test says so, for what counts seconds on the event loop it was given."""
+"""Timers that end on request of a test, for code that counts seconds on the given event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class Timer:
 
 @dataclass(slots=True)
 class Timers:
-    """All timers that were set, and a clock that stands still between two steps."""
+    """All timers that were set, and a clock that does not advance between two steps."""
 
     now: float = 0.0
     _set: list[Timer] = field(default_factory=list[Timer])

@@ -1,4 +1,4 @@
-"""An HTTP API for tests that writes down every request exactly as it came, and answers what it was told."""
+"""An HTTP API for tests that records every request exactly as it came, and sends the configured responses."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ class Seen:
 
 @dataclass(slots=True)
 class RecordingUpstream:
-    """What was asked, and what will be answered."""
+    """Requests and future responses."""
 
     port: int
     seen: list[Seen] = field(default_factory=list[Seen])
@@ -35,9 +35,9 @@ class RecordingUpstream:
     headers: tuple[tuple[str, str], ...] = ()
     """Sent beside the content type."""
     respond: Callable[[Seen], bytes] | None = None
-    """When set, the body of the answer to a request."""
+    """Body of the answer to a request, if set."""
     gate: asyncio.Event | None = None
-    """When set, an answer waits for it."""
+    """Event for which an answer waits, if set."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a request has come."""
 
@@ -51,7 +51,7 @@ class RecordingUpstream:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Its address."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

@@ -82,7 +82,7 @@ class ForkedWorker(Process):
 
     @property
     def stderr(self) -> None:
-        """Nothing: what it prints is discarded."""
+        """Nothing: its output is discarded."""
         return
 
     async def aclose(self) -> None:

@@ -22,7 +22,7 @@ _PLAIN = ("summary", "operationId", "tags", "security")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What operations name instead of repeating it: the first one of each name."""
+    """Objects that operations name instead of repeating them: the first one of each name."""
 
     parameters: dict[str, Json] = field(default_factory=dict[str, Json])
     refusals: dict[str, Json] = field(default_factory=dict[str, Json])

@@ -1,4 +1,4 @@
-"""What type checkers must say of wrong definitions: a line that ends with `# expect` has an error, all others none."""
+"""Errors of type checkers about wrong definitions: a line that ends with `# expect` has an error, all others none."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What type checkers must say of wrong handlers: a line that ends with `# expect` has an error, all others none."""
+"""Errors of type checkers about wrong handlers: a line that ends with `# expect` has an error, all others none."""
 
 from collections.abc import Mapping
 from typing import Any

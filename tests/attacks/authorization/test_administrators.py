@@ -304,7 +304,7 @@ async def test_a_denied_person_and_a_stolen_bound_token_administer_nothing(hall:
 
 
 async def test_keys_that_a_denied_person_made_are_named(hall: Hall) -> None:
-    """Ours: whoever denies a person sees which valid keys the person may still know, also those that the person made
+    """Ours: the admin who denies a person sees the valid keys that the person may know, also those that the person made
     with another key; a rotation by others ends that knowledge, with the old secret (IDN-4).
     """
     gateway = hall.application.gateway

@@ -33,7 +33,7 @@ async def _trail(gateway: RunningGateway, action: str) -> list[dict[str, Any]]:
 
 
 async def test_the_way_to_a_token_is_open(application: Application) -> None:
-    """Ours: what the attacks below lack is all that they lack (IDN-2)."""
+    """Ours: the attacks below differ from a working request in one respect only (IDN-2)."""
     found = await application.tokens()
 
     assert await application.status(found["access_token"]) == 200
@@ -145,7 +145,7 @@ async def test_a_token_is_for_one_tenant_and_one_profile(application: Applicatio
 async def test_a_refresh_token_is_replaced_and_its_reuse_ends_the_grant(
     application: Application, database: TestDatabase
 ) -> None:
-    """RFC 9700 §4.14.2: of two holders of a refresh token, both lose it, and the trail says so (IDN-2)."""
+    """RFC 9700 §4.14.2: of two holders of a refresh token, both lose it, and the trail records it (IDN-2)."""
     first = await application.tokens()
     second = (await application.refresh(first["refresh_token"])).json()
     assert second["refresh_token"] != first["refresh_token"]
@@ -321,7 +321,9 @@ async def test_a_further_grant_ends_the_oldest(application: Application, monkeyp
 
 
 async def test_a_sign_in_counts_for_a_bounded_time(application: Application, database: TestDatabase) -> None:
-    """Ours: the provider is asked again; what it does not know any more ends, what it cannot say ends later (IDN-2)."""
+    """Ours: the provider is queried again; an unknown grant ends at once, and an unanswered query ends it later
+    (IDN-2).
+    """
     answer, upstream = application.provider.answer, application.provider.issuer.upstream
     alone = (await application.tokens())["refresh_token"]
     await execute(database.superuser_url, "update sign_ins set checked_at = now() - interval '13 hours'")

@@ -89,7 +89,9 @@ async def test_every_member_is_generated(world: World) -> None:
 
 @each_kind
 async def test_principals_use_the_verbs_of_the_declaration(world: World, kind: Declared) -> None:
-    """Ours: who may use a verb of a kind follows from its writers and readers; a refusal changes nothing (TEN-2)."""
+    """Ours: the permitted callers of a verb follow from the writers and readers of its kind; a refusal changes nothing
+    (TEN-2).
+    """
     is_operators = isinstance(kind, Kind) and kind.is_operators
     one = {"name": SLUG, "members": {"name": "Taken over"}} if is_operators else world.manifests(kind)[-1]
     item = await item_path(world, kind, one)

@@ -89,7 +89,9 @@ async def by_refresh(upstream: UpstreamClient, found: Metadata) -> object:
 
 
 async def by_userinfo(upstream: UpstreamClient, found: Metadata) -> object:
-    """The UserInfo endpoint, for groups that the ID token lacks; the refresh goes on, and says that it was not read."""
+    """The UserInfo endpoint, for groups that the ID token lacks; the refresh continues, and reports that it was not
+    read.
+    """
     issuer = found.issuer(userinfo_url=f"{found.private.url}/userinfo")
     person = await RelyingParty(upstream, KeySets(upstream)).refresh(ACME, issuer, "secret", TOKENS, ADA)
     if person.state is ClaimsState.UNAVAILABLE:
@@ -153,7 +155,7 @@ WAYS: Mapping[Way, type[GatewayError]] = {
 
 
 async def test_no_endpoint_of_identity_leads_to_a_private_server(metadata: Metadata) -> None:
-    """Ours: each is reached with the operator's permission only, whatever metadata says (ISO-5)."""
+    """Ours: each endpoint is reached with the operator's permission only, whatever metadata contain (ISO-5)."""
     own, private = metadata.provider.issuer.upstream.authority, metadata.private
     for way, error in WAYS.items():
         private.seen.clear()

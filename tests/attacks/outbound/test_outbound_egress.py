@@ -1,4 +1,4 @@
-"""Attacks on the way out: whatever a document says, a listener inside is never reached.
+"""Attacks on the way out: no document reaches an internal listener.
 
 The listener is a sentinel on loopback; nothing here dials a public address, because every name resolves inside the
 test and everything public is mapped to a socket factory that refuses.
@@ -213,7 +213,7 @@ UNBOUNDED = BulkheadLimits(failures=2000, reserve=0)
 
 @pytest.fixture(autouse=True)
 def no_public_dial(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The public address stands for the internet: a dial of it fails here instead of leaving the machine."""
+    """The public address represents the internet: a dial of it fails here instead of leaving the machine."""
     loop_connect = socket.socket.connect
 
     def connect(self: socket.socket, address: tuple[str, int]) -> None:
@@ -288,7 +288,7 @@ class Rebinding:
 
 @pytest.mark.parametrize("answers", [(PUBLIC, "127.0.0.1"), ("127.0.0.1", PUBLIC), (PUBLIC, "::1")])
 async def test_a_name_that_changes_between_check_and_dial_never_leads_inside(answers: tuple[str, str]) -> None:
-    """Ours: what was checked is what is dialled, two hundred times (TEN-5)."""
+    """Ours: the checked address is the dialled one, two hundred times (TEN-5)."""
     names = Rebinding(*answers)
     async with sentinel() as listener, UpstreamClient(lookup=names, rules=UNBOUNDED) as upstream:
         for _ in range(200):

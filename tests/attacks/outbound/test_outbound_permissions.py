@@ -269,7 +269,7 @@ async def test_a_redirect_leads_to_no_upstream_of_another_tenant() -> None:
 
 
 async def test_a_request_without_a_tenant_has_the_list_for_all_only() -> None:
-    """Ours: what names no tenant has the permissions of none (ISO-5)."""
+    """Ours: a request without a tenant has the permissions of none (ISO-5)."""
     async with private(Lists(), "127.0.0.1") as (server, upstream):
         with pytest.raises(EgressDenied):
             await upstream.send(get(f"http://127.0.0.1:{server.port}/"))

@@ -76,7 +76,7 @@ async def test_a_socket_is_reached_by_the_tenant_that_may_and_by_no_other(tmp_pa
 
 
 async def test_no_link_leads_to_another_socket(tmp_path: Path) -> None:
-    """Ours: what is dialled is the socket at the allowed path, whatever the file system is made to show (ISO-5)."""
+    """Ours: the dialled socket is the one at the allowed path, whatever the file system shows (ISO-5)."""
     (tmp_path / "real").mkdir()
     async with listening(tmp_path / "real" / "docker.sock"):
         (tmp_path / "link.sock").symlink_to(tmp_path / "real" / "docker.sock")

@@ -35,7 +35,7 @@ async def walk(gateway: RunningGateway) -> Walk:
 async def test_every_route_answers_as_documented(
     walk: Walk, gateway: RunningGateway, upstream: RecordingUpstream, stand: Stand
 ) -> None:
-    """Ours: what each route answers, in success and in refusal, is in its own OpenAPI document (PRG-4, OAS-3)."""
+    """Ours: each response of each route, in success and in refusal, is in its own OpenAPI document (PRG-4, OAS-3)."""
     await _walk_tenants(walk)
     await _walk_keys(walk)
     await _walk_sources(walk, upstream)

@@ -26,7 +26,7 @@ async def test_a_method_that_a_path_has_not_is_405_with_those_it_has(acme: Runni
 
 @pytest.mark.parametrize("path", ["/", "/none", "/tenants/", "/tenants/acme/none", "/tenants/acme/keys/a%2Fb/c"])
 async def test_a_path_that_is_none_is_a_problem_like_any_other(acme: RunningGateway, path: str) -> None:
-    """Ours: what there is not is 404 with a problem document (ADM-1)."""
+    """Ours: an absent object is 404 with a problem document (ADM-1)."""
     answer = await acme.http.get(f"/admin/v1{path}", headers=acme.admin.headers)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
@@ -207,7 +207,7 @@ async def test_a_cursor_is_good_for_its_own_list_and_tenant_only(acme: RunningGa
 
 
 async def test_if_match_lets_exactly_one_of_two_writers_through(acme: RunningGateway) -> None:
-    """RFC 9110: of two writers that read the same version, the second is told (412) (ADM-1)."""
+    """RFC 9110: of two writers that read the same version, the second is refused (412) (ADM-1)."""
     tag = (await acme.admin.get("/tenants/acme/policy")).headers["etag"]
     statuses: list[int] = []
 

@@ -78,7 +78,7 @@ async def test_an_archive_that_is_none_says_why(gateway: RunningGateway) -> None
 
 
 async def test_a_file_that_is_missing_is_a_warning_and_costs_its_operation(gateway: RunningGateway) -> None:
-    """Ours: what the archive lacks is named in the report (OAS-3, OAS-7)."""
+    """Ours: the report names what the archive lacks (OAS-3, OAS-7)."""
     await gateway.create_tenant("acme")
     files = {name: raw for name, raw in ZOO.items() if not name.endswith("add.yaml")}
 

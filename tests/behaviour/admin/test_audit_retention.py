@@ -60,7 +60,9 @@ async def _status(gateway: RunningGateway, query: str = "", **more: Any) -> dict
 
 
 async def test_old_entries_are_removed_in_the_background(acme: RunningGateway) -> None:
-    """Ours: a dry run counts, a retention removes so many, and what stays is verified and tells of it (SAF-8)."""
+    """Ours: a dry run counts, a retention removes as many, and the rest is verified and has a record of the cut
+    (SAF-8).
+    """
     assert (await _status(acme))["status"]["removable"]["entries"] == 0
     tried = await _status(acme, "?days=10")
     assert (tried["days"], tried["status"]["removed"]) == (None, 0)

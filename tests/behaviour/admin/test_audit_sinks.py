@@ -1,4 +1,4 @@
-"""Sinks of audit trails: what a SIEM receives over HTTPS, syslog and in a file, and what happens when it is away."""
+"""Sinks of audit trails: a SIEM receives entries over HTTPS, syslog and in a file, also after an outage."""
 
 import asyncio
 import base64
@@ -302,7 +302,7 @@ _WRONG_TARGETS = (
 
 
 async def test_a_target_has_the_form_of_its_kind(acme: RunningGateway) -> None:
-    """Ours: what could never receive an entry is refused when it is declared (ADM-1)."""
+    """Ours: a sink that could never receive an entry is refused when it is declared (ADM-1)."""
     for kind, target in _WRONG_TARGETS:
         answer = await acme.admin.post(_SINKS, json={"name": "x", "kind": kind, "target": target})
 

@@ -1,4 +1,4 @@
-"""Sinks of audit trails on two replicas: one ends, or stands still, in the middle of a delivery."""
+"""Sinks of audit trails on two replicas: one ends, or is stopped, in the middle of a delivery."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ async def test_another_replica_goes_on_with_a_delivery(servers: TestServers, tmp
 async def _check_delivery(
     replicas: Replicas, database: TestDatabase, siem: RecordingUpstream, *, is_killed: bool
 ) -> None:
-    """Begin at the first replica, end it or let it stand still, and go on at the second one."""
+    """Begin at the first replica, end or stop it, and continue at the second one."""
     await _begin(replicas, database, siem)
     if is_killed:
         replicas.a.kill()
@@ -60,7 +60,7 @@ async def _check_delivery(
 
 
 async def _begin(replicas: Replicas, database: TestDatabase, siem: RecordingUpstream) -> None:
-    """Let the first replica send to an endpoint that does not answer; the second one stands still."""
+    """Let the first replica send to an endpoint that does not answer; the second one is stopped."""
     gateway, siem.gate = replicas.a.gateway, asyncio.Event()
     await gateway.create_tenant("acme")
     body = {"name": "siem", "kind": "https", "target": "https://siem.example/", "whole": True, "enabled": False}

@@ -1,4 +1,4 @@
-"""Whether somebody who edits the database is found out, over REST and from the outside."""
+"""Edits of the database are detected, over REST and from the outside."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _VERIFY = "/tenants/acme/audit/verify"
 
 @pytest.fixture
 async def acme(gateway: RunningGateway, upstream: RecordingUpstream) -> RunningGateway:
-    """A tenant with a trail of four changes and three calls, beside one that nobody touches."""
+    """A tenant with a trail of four changes and three calls, beside an untouched one."""
     for slug in ("acme", "other"):
         await gateway.create_tenant(slug)
         await gateway.import_document(slug, many(upstream.url, 1))
@@ -65,7 +65,7 @@ _EDITS = (
 
 
 async def test_an_edit_a_deletion_or_a_gap_is_found(acme: RunningGateway, database: TestDatabase) -> None:
-    """Ours: whoever writes to the database without the keys is found out, in the tenant he wrote to (SAF-4)."""
+    """Ours: a writer to the database without the keys is detected, in the tenant concerned (SAF-4)."""
     of_acme = "tenant_id = (select id from tenants where slug = 'acme')"
     connection = await connect_owner(database.superuser_url)
     try:
@@ -87,7 +87,7 @@ async def test_an_edit_a_deletion_or_a_gap_is_found(acme: RunningGateway, databa
 
 
 async def test_an_entry_that_was_put_in_is_found(acme: RunningGateway, database: TestDatabase) -> None:
-    """Ours: nobody is made to have called what he did not call (SAF-4)."""
+    """Ours: no caller gets an entry of a call that it did not make (SAF-4)."""
     await execute(
         database.superuser_url,
         "insert into audit_entries select tenant_id, 'aud_x', 'forged', 1, at, kind, principal, subject, action, "
@@ -124,7 +124,7 @@ async def test_a_trail_of_several_parts_is_verified_to_its_end(
 
 
 async def test_calls_that_were_cut_off_are_missed(database: TestDatabase, redis_url: str) -> None:
-    """Ours: what a replica wrote last is signed when it ends, and no earlier result is needed (SAF-4)."""
+    """Ours: the last entries of a replica are signed when it ends, and no earlier result is needed (SAF-4)."""
     async with recording_upstream() as upstream:
         allowed = [upstream.authority]
         async with running_gateway(database.app_url, redis_url, egress_allow=allowed) as first:
@@ -147,7 +147,9 @@ async def test_calls_that_were_cut_off_are_missed(database: TestDatabase, redis_
 
 
 async def test_who_may_verify(acme: RunningGateway) -> None:
-    """Ours: the tenant's admins and auditors and the operator; nobody else learns that the tenant exists (TEN-1)."""
+    """Ours: the tenant's admins and auditors and the operator; no other caller learns that the tenant exists
+    (TEN-1).
+    """
     statuses: dict[str, int] = {}
     for name, slug, scope in (
         ("auditor", "acme", "audit"),

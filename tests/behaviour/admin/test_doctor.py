@@ -28,7 +28,7 @@ def stand(own_stand: Stand) -> Stand:
 async def test_the_operator_examines_the_gateway_and_nobody_else(
     gateway: RunningGateway, upstream: RecordingUpstream
 ) -> None:
-    """Ours: what an installation lacks is the operator's to know (ADM-1, TEN-5)."""
+    """Ours: only the operator reads what an installation lacks (ADM-1, TEN-5)."""
     await gateway.create_tenant("acme")
     alone = (await gateway.admin.get("/doctor")).json()
     await gateway.create_tenant("globex")
@@ -59,7 +59,7 @@ async def test_the_operator_examines_the_gateway_and_nobody_else(
 async def test_a_finding_fails_the_command_wherever_it_is_asked(
     gateway: RunningGateway, database: TestDatabase, redis_url: str, tmp_path: Path
 ) -> None:
-    """Ours: the same findings from the gateway and from here; a failed one ends with 1 and says its mending (CLI-1)."""
+    """Ours: the same findings from the gateway and from here; a failed one ends with 1 and names its remedy (CLI-1)."""
     far = {"GATEWAY_URL": gateway.url, "GATEWAY_OPERATOR_KEY": OPERATOR_KEY}
     near = {
         "GATEWAY_DATABASE_URL": database.app_url,

@@ -1,4 +1,4 @@
-"""What the admin document shows as bodies, sent as it stands there."""
+"""Example bodies of the admin document, sent unchanged."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.gateway import RunningGateway
 
 _ORDER = ("tenants", "sources", "resources")
-"""What others need comes first; the rest follows by name."""
+"""Examples that others need come first; the rest follows by name."""
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ async def document(gateway: RunningGateway) -> dict[str, Any]:
 
 
 async def test_every_example_is_accepted(gateway: RunningGateway, document: dict[str, Any]) -> None:
-    """Ours: what a reader copies out of the document works, in the order of making and changing (ADM-1)."""
+    """Ours: an example that is copied from the document works, in the order of making and changing (ADM-1)."""
     made: dict[str, str] = {}
     for path in sorted(document["paths"], key=_rank):
         operation = document["paths"][path].get("post", {})

@@ -109,7 +109,7 @@ async def test_of_many_at_once_one_is_done(acme: RunningGateway) -> None:
 
 
 async def test_a_refused_request_may_be_sent_again(acme: RunningGateway) -> None:
-    """Ours: what changed nothing uses no key up (ADM-1)."""
+    """Ours: a request that changed nothing uses no key up (ADM-1)."""
     body = {**BODY, "profile": "late"}
     refused = await _post(acme.admin, body=body)
     (await acme.admin.post("/tenants/acme/profiles", json={"name": "late"})).raise_for_status()
@@ -123,7 +123,7 @@ async def test_a_refused_request_may_be_sent_again(acme: RunningGateway) -> None
 
 @pytest.mark.parametrize("key", ["", "a, b", 'a"b', '"', "a\\b", "a b", "é", "x" * 256, '"a";b=1'])
 async def test_a_key_has_a_documented_form(acme: RunningGateway, key: str) -> None:
-    """Ours: what proxies may join or cut is refused, and nothing is done (ADM-1)."""
+    """Ours: a key that proxies may join or cut is refused, and nothing is done (ADM-1)."""
     answer = await acme.admin.post(KEYS, json=BODY, headers={b"idempotency-key": key.encode("latin-1")})
 
     assert (answer.status_code, answer.json()["code"]) == (400, "input.invalid")

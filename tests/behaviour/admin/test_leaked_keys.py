@@ -1,4 +1,4 @@
-"""Found keys: whose they are, and their end."""
+"""Found keys: their owners, and their end."""
 
 import re
 import zlib

@@ -43,7 +43,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "guardrails": {"check": "secrets", "phases": ["call"], "action": "log"},
     "audit-sinks": {"kind": "https", "target": URL, "enabled": False},
 }
-"""What nouns need beside a name."""
+"""Members that nouns need beside a name."""
 
 
 async def _fill(gateway: RunningGateway, noun: str) -> list[str]:
@@ -74,7 +74,7 @@ async def _fill(gateway: RunningGateway, noun: str) -> list[str]:
 
 
 def _own(noun: str, name: str) -> dict[str, Any]:
-    """What no two items of a noun may share."""
+    """Members that no two items of a noun may share."""
     return {"url": f"{URL}/{name}"} if noun == "issuers" else {}
 
 

@@ -54,7 +54,7 @@ async def key(gateway: RunningGateway, upstream: RecordingUpstream) -> str:
 
 
 async def test_a_rule_decides_calls_on_the_wire(gateway: RunningGateway, key: str, upstream: RecordingUpstream) -> None:
-    """Ours: what the wire can make of a number evades no rule, and `call_endpoint` is no way around it (SAF-5)."""
+    """Ours: no spelling of a number evades a rule, and `call_endpoint` does not bypass it (SAF-5)."""
     rule = {"tool": "get_pet", "when": [LARGE_ID], "decision": "deny", "reason": "at most ten"}
     stored = await gateway.admin.patch(POLICY, json={"rules": [rule]})
     assert stored.status_code == 200, stored.text
@@ -194,7 +194,7 @@ async def test_a_report_names_what_each_rule_matches(gateway: RunningGateway, ke
 
 
 async def test_rules_are_kept_and_replaced_whole(gateway: RunningGateway, key: str) -> None:
-    """Ours: what is not sent stays, a list replaces all rules, and the trail has the new ones (SAF-4)."""
+    """Ours: an absent member stays, a list replaces all rules, and the trail has the new ones (SAF-4)."""
     del key
     await gateway.admin.patch(POLICY, json={"rules": [{"tool": "a", "decision": "approve"}]})
     await gateway.admin.patch(POLICY, json={"safe": "allow"})

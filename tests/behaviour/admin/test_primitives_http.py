@@ -46,7 +46,7 @@ async def test_a_name_with_a_slash_is_addressed_by_its_id(acme: RunningGateway) 
 
 @pytest.mark.parametrize("name", [".", ".."])
 async def test_a_name_of_dots_leads_nowhere_else(acme: RunningGateway, name: str) -> None:
-    """RFC 3986: a client steps up the path at such a segment; whoever deletes what was made must not hit the tenant.
+    """RFC 3986: a client goes up the path at such a segment; a deletion of the object must not reach the tenant.
 
     Ours: it is addressed by its id (PRG-3).
     """
@@ -113,7 +113,7 @@ async def test_schemas_are_for_whoever_may_write(acme: RunningGateway) -> None:
 
 
 async def test_a_trial_passes_every_gate_and_is_in_the_trail(acme: RunningGateway, upstream: RecordingUpstream) -> None:
-    """Ours: an admin's trial is a call: policy, audit and outcome as for anybody (PRG-3, SAF-4)."""
+    """Ours: an admin's trial is a call: policy, audit and outcome as for any caller (PRG-3, SAF-4)."""
     url = f"{upstream.url}/x"
     await add(acme, "acme", "tools", tool("send", {"kind": "http", "method": "POST", "url": url, "body": {}}))
     key = await acme.create_key("acme", "admin")
@@ -138,7 +138,7 @@ def _id_of(key: str) -> str:
 
 
 async def test_a_trial_of_an_imported_tool_shows_its_request(acme: RunningGateway, upstream: RecordingUpstream) -> None:
-    """Ours: what would be sent is shown for every kind of tool, bodies that are not text by their size (PRG-3)."""
+    """Ours: the request is shown for every kind of tool, bodies that are not text by their size (PRG-3)."""
     await acme.import_document("acme", pets(upstream.url))
     tried = (await acme.admin.post(f"{TOOLS}/get_pet/try", json={"arguments": {"id": 7}})).json()
     assert (tried["request"]["method"], tried["request"]["url"]) == ("GET", f"{upstream.url}/v1/pets/7")
@@ -158,7 +158,7 @@ async def test_a_trial_of_what_is_switched_off_says_so(acme: RunningGateway, ups
 
 
 async def test_a_trial_that_would_ask_somebody_says_so(acme: RunningGateway) -> None:
-    """Ours: nobody can be asked during a trial, so it is refused and not left hanging (CAL-4)."""
+    """Ours: a trial has no user to answer questions, so it is refused and does not hang (CAL-4)."""
     ask = {"message": "Sure?", "schema": {"type": "object", "properties": {"a": {"type": "boolean"}}}}
     steps = {"kind": "steps", "steps": [{"ask": ask, "as": "said"}, {"return": {"text": "{{ said.action }}"}}]}
     await add(acme, "acme", "tools", tool("ask", steps))

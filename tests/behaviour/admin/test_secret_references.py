@@ -317,7 +317,7 @@ async def test_the_secret_of_a_sign_in_client_stays_in_its_store(outside: Outsid
 
 
 async def test_a_secret_of_a_store_is_nowhere_else(outside: Outside) -> None:
-    """Ours: what was read is in no log, answer, audit entry, table or key of Redis; the doctor reads it too (TEN-4)."""
+    """Ours: the secret is in no log, answer, audit entry, table or key of Redis; the doctor reads it too (TEN-4)."""
     outside.vault.stored["kv/tenants/acme/x"] = {"v": CANARY}
     with capture_logs() as lines:
         shown = await outside.refer("acme", {"store": "vault", "path": "x", "field": "v"})

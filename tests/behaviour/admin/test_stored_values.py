@@ -1,4 +1,4 @@
-"""What commit 79130e09 stored, under this tree: rows of every kind, entity tags, cursors, secrets and the trail.
+"""Rows that commit 79130e09 stored, under this tree: rows of every kind, entity tags, cursors, secrets and the trail.
 
 `tests/golden` has the rows, which that commit's own code wrote.
 """

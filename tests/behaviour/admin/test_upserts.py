@@ -88,7 +88,7 @@ async def test_of_puts_at_once_one_creates_and_the_others_replace(acme: RunningG
 
 
 async def _put_at_once(gateway: RunningGateway, place: str, bodies: Sequence[object], **headers: str) -> Counter[int]:
-    """How often each status came."""
+    """Number of responses with each status."""
     statuses: Counter[int] = Counter()
 
     async def write(body: object) -> None:
@@ -118,7 +118,7 @@ async def test_a_name_in_the_body_is_the_one_in_the_path(acme: RunningGateway) -
     [("sources", "src"), ("tools", "tol"), ("prompts", "pro"), ("resources", "res"), ("credentials", "crd")],
 )
 async def test_an_id_that_is_gone_creates_nothing(acme: RunningGateway, noun: str, prefix: str) -> None:
-    """Ours: who replaces an object by its id does not make another of that name when it is gone (ADM-1)."""
+    """Ours: a replacement by id does not make another object of that name after its deletion (ADM-1)."""
     gone = f"{prefix}_{'0' * 20}"
     body = next(body for place, body in BODIES.items() if place.startswith(noun))
     answers = [await _put(acme, f"{noun}/{gone}", body)]

@@ -1,4 +1,4 @@
-"""Requests whose answers have to be what the admin API's own OpenAPI document says."""
+"""Requests whose responses must match the admin API's own OpenAPI document."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

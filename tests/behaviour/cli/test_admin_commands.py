@@ -15,7 +15,7 @@ from tests.support.documents import many
 
 
 async def test_a_tenant_lives_from_create_to_delete(terminal: Terminal) -> None:
-    """Ours: every verb of a noun works and says what it did (TEN-1)."""
+    """Ours: every verb of a noun works and reports what it did (TEN-1)."""
     created = await terminal.do("tenant", "create", "acme", "--name", "Acme")
     listed = await terminal.do("tenant", "list")
     await terminal.do("tenant", "rename", "acme", "Acme Ltd")
@@ -111,7 +111,7 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
 
 
 async def test_a_document_is_tried_imported_reported_updated_and_deleted(terminal: Terminal, pets_file: Path) -> None:
-    """Ours: a report says what became of every operation, and what the tools cost (OAS-1, OAS-3)."""
+    """Ours: a report shows the outcome of every operation, and the cost of the tools (OAS-1, OAS-3)."""
     await terminal.create_tenant()
     tried = await terminal.do("source", "add", "pets", str(pets_file), "--dry-run")
     assert (await terminal.do("source", "list", "--json")).value == []
@@ -183,7 +183,7 @@ async def test_lists_are_whole_however_many_pages_they_have(terminal: Terminal, 
 
 
 async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) -> None:
-    """Ours: what is not given stays; what no policy knows is refused (SAF-2)."""
+    """Ours: an absent option changes nothing; a name that no policy knows is refused (SAF-2)."""
     await terminal.create_tenant()
 
     changed: Any = (await terminal.do("policy", "update", "--dangerous", "deny", "--limit", "burst=7", "--json")).value
@@ -198,7 +198,7 @@ async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) 
 
 
 async def test_private_upstreams_are_permitted_and_withdrawn(terminal: Terminal) -> None:
-    """Ours: entries are added to those that are there and taken out one by one or all; broken ones say why (ISO-5)."""
+    """Ours: entries are added to stored ones and removed one by one or all; invalid ones give the reason (ISO-5)."""
     await terminal.create_tenant()
     egress = ("tenant", "egress", "acme")
 
@@ -227,7 +227,7 @@ async def test_private_upstreams_are_permitted_and_withdrawn(terminal: Terminal)
 
 
 async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(terminal: Terminal) -> None:
-    """ISO-3: the operator's command; a tenant's own key is refused in one line that says what to do."""
+    """ISO-3: the operator's command; a tenant's own key is refused in one line that names the remedy."""
     await terminal.create_tenant()
     own: Any = (await terminal.do("key", "create", "boss", "--scope", "admin", "--json")).value
 
@@ -296,7 +296,7 @@ async def test_a_trail_is_exported_and_verified_with_its_key(terminal: Terminal)
 
 
 async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(terminal: Terminal) -> None:
-    """Ours: a fault makes the exit code 1, also one that only whoever kept an earlier result can see (SAF-4)."""
+    """Ours: a fault makes the exit code 1, also one that only the holder of an earlier result can see (SAF-4)."""
     await terminal.create_tenant()
     await terminal.do("key", "create", "ci")
     kept = terminal.folder / "verified.json"
@@ -353,7 +353,7 @@ async def test_a_source_is_set_again_and_again(terminal: Terminal, pets_file: Pa
 
 
 async def test_a_sink_of_the_trail_lives_from_create_to_delete(terminal: Terminal) -> None:
-    """Ours: an outside system is declared, paused, shown and deleted, and each command says what it did (PRG-3)."""
+    """Ours: an outside system is declared, paused, shown and deleted, and each command reports what it did (PRG-3)."""
     await terminal.create_tenant()
     target = ("siem", "https", "https://siem.example.com/trail")
     made: Any = (await terminal.do("audit", "sink", "create", *target, "--json")).value

@@ -145,7 +145,7 @@ async def test_a_form_is_filled_in_on_a_terminal(caller: Caller) -> None:
 
 
 async def test_old_names_and_keys_of_a_profile_can_call(caller: Caller, upstream: RecordingUpstream) -> None:
-    """Ours: what an MCP client can call, the command line calls too (OVR-1, CAP-1)."""
+    """Ours: the command line can call whatever an MCP client can call (OVR-1, CAP-1)."""
     terminal = caller.terminal
     await terminal.do("tool", "set", "get_pet", "--rename", "fetch_pet")
     await terminal.do("profile", "create", "--name", "small", "--include-name", "fetch_*")

@@ -61,7 +61,7 @@ async def _newest(gateway: RunningGateway) -> object:
 
 
 async def test_an_export_is_applied_without_an_entry(of_now: RunningGateway, tmp_path: Path) -> None:
-    """Ours: what `export` writes of every kind and member, `apply` and `diff` find equal (CFG-1)."""
+    """Ours: `apply` and `diff` find what `export` writes of every kind and member equal (CFG-1)."""
     await _check_export(of_now, tmp_path)
 
 

@@ -14,7 +14,7 @@ from tests.support.upstream import RecordingUpstream
 
 
 async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstream: RecordingUpstream) -> None:
-    """Ours: whom a tenant admits is said in options, shown, changed and removed (PRG-3, TEN-2)."""
+    """Ours: options declare, show, change and remove the people whom a tenant admits (PRG-3, TEN-2)."""
     await terminal.create_tenant()
     issuer = new_issuer(upstream)
     refused = await terminal.run("issuer", "create", "corp", issuer.url)

@@ -14,7 +14,7 @@ async def _import(terminal: Terminal, pets_file: Path) -> None:
 
 
 async def test_an_override_is_changed_step_by_step_and_deleted(terminal: Terminal, pets_file: Path) -> None:
-    """Ours: what is pinned and hinted goes on from what is stored, by the kinds of the schema (OAS-6, CLI-1)."""
+    """Ours: pins and hints are added to the stored ones, by the kinds of the schema (OAS-6, CLI-1)."""
     await _import(terminal, pets_file)
     update = ("override", "update")
     done = await terminal.do(*update, "get_pet", "--title", "Find", "--pin", "verbose=true", "--safety", "moderate")

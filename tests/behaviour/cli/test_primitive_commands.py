@@ -190,7 +190,7 @@ async def test_an_update_changes_only_what_it_is_given(terminal: Terminal) -> No
 
 
 async def test_a_change_of_a_resource_is_reported(terminal: Terminal) -> None:
-    """Ours: the admin API's way to say that a resource changed, from the command line (RES-5)."""
+    """Ours: the admin API's report of a changed resource, from the command line (RES-5)."""
     await terminal.create_tenant()
     await terminal.do("resource", "create", "-", given=json.dumps(text_resource("docs://a")))
     assert (await terminal.do("resource", "touch", "docs://a")).out == "reported that docs://a has changed\n"
@@ -233,7 +233,7 @@ def _fetching(url: str) -> dict[str, Any]:
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """What differs, without the revision and times that every change gives."""
+    """Differences, without the revision and times that every change gives."""
     assert before.keys() == after.keys()
     always = {"revision", "version", "updated_at"}
     return {name: value for name, value in after.items() if name not in always and before[name] != value}

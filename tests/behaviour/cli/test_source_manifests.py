@@ -37,7 +37,7 @@ async def _sources(gateway: RunningGateway, slug: str = "acme") -> dict[str, Any
 async def test_sources_of_a_folder_are_applied_and_exported(
     terminal: Terminal, gateway: RunningGateway, upstream: RecordingUpstream, tmp_path: Path
 ) -> None:
-    """Ours: what is exported with its documents is equal, and another tenant has the same sources from it (CFG-6)."""
+    """Ours: an export with its documents is equal, and another tenant gets the same sources from it (CFG-6)."""
     await terminal.create_tenant()
     await gateway.create_tenant("other")
     folder, secret = _folder(tmp_path / "in", upstream), {"MORE_TOKEN": "s3cr3t-of-the-sources"}

@@ -1,4 +1,4 @@
-"""What a source takes of its document, said and shown on the command line, against a running gateway."""
+"""Selection and options of a source, set and shown on the command line, against a running gateway."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ async def acme(terminal: Terminal) -> Terminal:
 
 
 async def test_operations_are_chosen_and_shown(acme: Terminal, pets_file: Path) -> None:
-    """Ours: the options choose, `show` tells the rules, and another document keeps them (OAS-3)."""
+    """Ours: the options choose, `show` prints the rules, and another document keeps them (OAS-3)."""
     spec = str(pets_file)
     added = await acme.do("source", "add", "pets", spec, "--include-method", "GET", "--exclude-path", "*{id}")
     shown = await acme.do("source", "show", "pets")

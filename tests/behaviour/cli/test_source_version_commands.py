@@ -46,7 +46,7 @@ async def _type(terminal: Terminal, typed: str, *arguments: str) -> str:
 async def test_a_change_is_reviewed_activated_and_rolled_back(
     terminal: Terminal, upstream: RecordingUpstream, tmp_path: Path
 ) -> None:
-    """Ours: each step says what is next, shows differences and suspicious text, and has JSON (OAS-6, CLI-1)."""
+    """Ours: each step names the next one, shows differences and suspicious text, and has JSON (OAS-6, CLI-1)."""
     await terminal.create_tenant()
     upstream.body = json.dumps(_document(with_toys=False)).encode()
     await terminal.do("source", "add", "pets", f"{upstream.url}/openapi.json", "--refresh-interval", "6h")

@@ -21,7 +21,7 @@ _DOCUMENT = ROOT / "examples" / "library" / "openapi.yaml"
 
 
 def _read_until(printed: IO[str], last: str) -> str:
-    """What the command prints, up to a line that starts like this."""
+    """Output of the command, up to a line that starts like this."""
     lines: list[str] = []
     for line in printed:
         lines.append(line)
@@ -121,7 +121,7 @@ async def test_try_ends_on_a_document_without_a_tool(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What one start of the example gave."""
+    """Output of one start of the example."""
 
     key: str
     counted: Any

@@ -1,4 +1,4 @@
-"""`gateway try` on GitHub's document: everything is listed in both eras, and a call is what the document says."""
+"""`gateway try` on GitHub's document: everything is listed in both eras, and a call is as the document describes it."""
 
 import json
 from pathlib import Path

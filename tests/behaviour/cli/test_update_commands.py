@@ -22,7 +22,7 @@ async def _prepare(gateway: RunningGateway) -> str:
 
 
 async def test_what_is_followed_is_printed_as_it_arrives(terminal: Terminal, gateway: RunningGateway) -> None:
-    """Ours: `resource watch` is a subscriber as any other; `touch` and `webhook test` say what has changed (RES-5)."""
+    """Ours: `resource watch` is a subscriber like any other; `touch` and `webhook test` report a change (RES-5)."""
     key = await _prepare(gateway)
     made: Any = (await terminal.do("webhook", "create", "cms", "--json")).value
     ended: list[Ended] = []
@@ -33,7 +33,7 @@ async def test_what_is_followed_is_printed_as_it_arrives(terminal: Terminal, gat
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(follow)
 
-        async def has_both() -> bool:  # whatever is said before the follower listens is not its to hear
+        async def has_both() -> bool:  # a follower does not receive updates from before it listens
             await terminal.do("resource", "touch", URI)
             return bool(ended)
 
@@ -47,7 +47,7 @@ async def test_what_is_followed_is_printed_as_it_arrives(terminal: Terminal, gat
 
 
 async def test_what_cannot_be_read_cannot_be_followed(terminal: Terminal, gateway: RunningGateway) -> None:
-    """Ours: said at once and with the exit code of what is not there (CLI-1, RES-4)."""
+    """Ours: an absent object is reported at once, with its exit code (CLI-1, RES-4)."""
     key = await _prepare(gateway)
 
     missing = await terminal.run("resource", "watch", "note://none", GATEWAY_KEY=key)
@@ -79,7 +79,7 @@ async def test_a_webhook_lives_from_create_to_delete(terminal: Terminal, gateway
 async def test_a_watch_lives_from_create_to_delete(
     terminal: Terminal, gateway: RunningGateway, upstream: RecordingUpstream
 ) -> None:
-    """Ours: every verb of a noun works and says what it did (RES-5)."""
+    """Ours: every verb of a noun works and reports what it did (RES-5)."""
     await _prepare(gateway)
     created: Any = (await terminal.do("watch", "create", URI, upstream.url, "--interval", "1h", "--json")).value
     changed: Any = (await terminal.do("watch", "update", created["id"], "--interval", "7200", "--json")).value

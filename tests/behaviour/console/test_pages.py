@@ -382,7 +382,7 @@ async def test_many_calls_that_wait_hide_no_older_one(desk: Desk, monkeypatch: p
 
 
 async def test_a_line_of_a_megabyte_is_cut(desk: Desk) -> None:
-    """Ours: and the page says so; many lines are not compared (SAF-3)."""
+    """Ours: and the page states it; many lines are not compared (SAF-3)."""
     await desk.ask(RequestShown(method="POST", url="https://x.example", body="\n".join("ab" * 2000)))
     moved = "update approvals set state = 'done', decided_by = 'b', decided_at = now(), ended_at = now()"
     await execute(desk.stand.database.superuser_url, moved)

@@ -18,7 +18,7 @@ from tests.support.replicas import URL, Replica, grant_redis, until
 
 SLUG = "acme"
 BACK_S = 5.0
-"""How soon after its return everything should be as before (R7, R8); tests wait several times as long."""
+"""Time after its return until everything is as before (R7, R8); tests wait several times as long."""
 
 _FORGOTTEN_S = 6.0
 """After this long nothing is taken for known without asking; what is kept for an outage lasts ten times as long."""
@@ -54,7 +54,9 @@ async def _messages(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
 
 
 async def test_redis_away_costs_sessions_only(world: History) -> None:
-    """Ours: calls of 2026-07-28 and lists go on, sessions wait, listeners are told to look anew (SRV-4, RES-4)."""
+    """Ours: calls of 2026-07-28 and lists continue, sessions wait, listeners are notified to read again (SRV-4,
+    RES-4).
+    """
     wire = Wire(world.replicas, SLUG, world.keys[SLUG])
     await wire.initialize(world.replicas.a)
     headers = {"accept": ACCEPT, "mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
@@ -91,7 +93,7 @@ async def test_redis_away_costs_sessions_only(world: History) -> None:
 
 
 async def test_postgresql_away_refuses_what_changes_something(world: History) -> None:
-    """Ours: what only reads goes on and is recorded afterwards; the rest is refused at once (SRV-4)."""
+    """Ours: reads continue and are recorded afterwards; other calls are refused at once (SRV-4)."""
     for replica in world.replicas.all:  # what is kept of keys is dropped once the bus is back, so it has to be back
         await until(partial(_is_ready, replica), seconds=30)
     for number in range(4):

@@ -1,4 +1,4 @@
-"""What clients, the upstream and the audit trail remember of a time in which everything failed once."""
+"""Records of clients, the upstream and the audit trail about a time in which everything failed once."""
 
 import os
 import secrets

@@ -33,7 +33,7 @@ class Installation:
         return answer.headers["x-request-id"]
 
     async def lose_database(self) -> None:
-        """Its database takes no connections any more and ends those that stand."""
+        """Its database accepts no connections any more and ends the open ones."""
         own = await self._scalar(f"select datname from pg_database where {_NAME}")
         await execute(self._others, f"alter database {own} allow_connections false")
         await execute(self._others, f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{own}'")
@@ -49,7 +49,7 @@ class Installation:
         return {each["correlation_id"] for each in answer.json()["items"]} if answer.is_success else set()
 
     async def foreign(self) -> int:
-        """How many entries of its trail are of no tenant of its own."""
+        """Number of entries of its trail that belong to no tenant of its own."""
         return int(
             await self._scalar("select count(*) from audit_entries where tenant_id not in (select id from tenants)")
         )
@@ -85,7 +85,7 @@ async def installations(servers: TestServers, redis_url: str) -> AsyncGenerator[
 async def test_what_waits_for_one_database_is_not_brought_into_another(
     installations: Sequence[Installation], redis_url: str
 ) -> None:
-    """Ours: while its PostgreSQL is away an installation's trail waits for it and for nobody else (SRV-4)."""
+    """Ours: while its PostgreSQL is away an installation's trail waits for it and for no other database (SRV-4)."""
     here, there = installations
     for each in installations:
         await each.call()

@@ -71,7 +71,7 @@ def _redis_url(redis_url: str, password: str) -> str:
 
 @contextmanager
 def _password_wanted(database: TestDatabase) -> Generator[None]:
-    """PostgreSQL asks this login for its password; the rule stands before those of the test's server."""
+    """PostgreSQL requires the password of this login; the rule precedes those of the test's server."""
     rules = Path(parse_qs(urlsplit(database.app_url).query)["host"][0]).parent / "postgres" / "pg_hba.conf"
     before = rules.read_text()
     rules.write_text(f"local all {_LOGIN} scram-sha-256\n{before}")

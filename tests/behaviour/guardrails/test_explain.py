@@ -1,4 +1,4 @@
-"""Explanations of calls: what would happen, and that nothing did."""
+"""Explanations of calls: the predicted outcome, without any effect."""
 
 import json
 from typing import Any

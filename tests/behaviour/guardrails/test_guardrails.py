@@ -39,7 +39,7 @@ async def test_arguments_that_pretend_to_be_pictures_are_read(tenant: Guarded, f
 
 
 async def test_a_result_with_a_secret_is_withheld(tenant: Guarded) -> None:
-    """Ours: the error says that the call has run, so that it is not repeated (SAF-6)."""
+    """Ours: the error states that the call has run, so that it is not repeated (SAF-6)."""
     await tenant.guard(SECRETS)
     tenant.upstream.body = json.dumps({"note": f"key {AWS}"}).encode()
     blocked = await tenant.call("list_pets")

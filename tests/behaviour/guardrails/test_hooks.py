@@ -1,4 +1,4 @@
-"""HTTP hooks of guardrails: what they receive, what their answers do, and hooks that do not answer as they should."""
+"""HTTP hooks of guardrails: requests to hooks, effects of their answers, and hooks with unusable answers."""
 
 import asyncio
 import itertools

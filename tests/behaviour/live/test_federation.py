@@ -268,7 +268,7 @@ async def test_calls_follow_the_origins_of_the_policy(federation: Federation) ->
         try:
             with anyio.fail_after(SEEN_S):
                 while not (found := await client.call_tool("their_add", {"a": 1, "b": 2})).is_error:
-                    sent = len(federation.server.headers)  # until the other replica has heard of the change
+                    sent = len(federation.server.headers)  # until the other replica has received the change
                     await anyio.sleep(0.02)
             assert "policy does not allow" in text(found)
             assert not any(each.get("mcp-name") == "add" for each in federation.server.headers[sent:])

@@ -90,7 +90,7 @@ async def running(provider: Provider) -> AsyncGenerator[Provider]:
 
 
 async def test_tools_appear_run_and_disappear(replicas: tuple[RunningGateway, RunningGateway]) -> None:
-    """Ours: at both replicas, with equal names told apart by source and tenant (DYN-1, DYN-3)."""
+    """Ours: at both replicas, with equal names distinguished by source and tenant (DYN-1, DYN-3)."""
     first, second = replicas
     key, provide = await tenant(first, "appear")
     other_key, other_provide = await tenant(first, "other")

@@ -27,7 +27,7 @@ REQUESTED = "approval.requested"
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """A tenant whose events are sent to the first upstream of the stand."""
+    """A tenant whose events are sent to the first upstream of the `Stand`."""
 
     stand: Stand
     store: Store

@@ -27,7 +27,7 @@ def signed_by(secret: str, seen: Seen) -> bool:
 
 
 async def arrived(outbox: Outbox, number: int) -> list[Seen]:
-    """What the receiver has got, once there are so many requests."""
+    """Received requests of the receiver, once there are so many."""
 
     async def are_there() -> bool:
         return len(outbox.receiver.seen) >= number
@@ -154,7 +154,7 @@ async def test_a_redirect_is_not_followed(outbox: Outbox, status: int) -> None:
 
 
 async def test_what_is_gone_is_disabled_at_once(outbox: Outbox) -> None:
-    """Standard Webhooks: 410 ends the delivery and the endpoint; the trail says so (SAF-3, SAF-4)."""
+    """Standard Webhooks: 410 ends the delivery and the endpoint; the trail records it (SAF-3, SAF-4)."""
     await outbox.endpoint()
     outbox.receiver.status = 410
     await outbox.raise_event()
@@ -179,7 +179,7 @@ async def test_what_is_gone_is_disabled_at_once(outbox: Outbox) -> None:
 
 
 async def test_what_is_gone_elsewhere_disables_no_changed_endpoint(outbox: Outbox) -> None:
-    """Ours: an attempt that was on its way when the URL changed says nothing about the new one (SAF-3)."""
+    """Ours: an attempt in progress when the URL changed reports nothing about the new one (SAF-3)."""
     await outbox.endpoint()
     outbox.receiver.status, outbox.receiver.gate = 410, asyncio.Event()
     await outbox.raise_event()
@@ -287,7 +287,7 @@ async def test_a_rotated_endpoint_signs_with_both_secrets_for_a_day(outbox: Outb
 
 
 async def test_secrets_that_cannot_be_read_are_rotated(outbox: Outbox) -> None:
-    """Ours: a changed row is no secret; the log says what to do, and the rotation helps (SAF-3)."""
+    """Ours: a changed row is no secret; the log names the remedy, and the rotation helps (SAF-3)."""
     await outbox.endpoint()
     broken = f"update webhook_endpoints set sealed = '\\x00' where tenant_id = '{outbox.tenant}'"
     await execute(outbox.stand.database.superuser_url, broken)

@@ -1,4 +1,4 @@
-"""The receiver of docs/webhook-endpoints.md, as it stands there."""
+"""The receiver of docs/webhook-endpoints.md, unchanged."""
 
 import re
 from collections.abc import Callable

@@ -107,7 +107,7 @@ async def test_a_removed_tenant_leaves_no_delivery(outbox: Outbox) -> None:
 
 
 async def test_an_event_with_a_large_payload_is_a_mistake(outbox: Outbox) -> None:
-    """Ours: what a payload holds is bounded where it is made; the outbox refuses the rest (SAF-3)."""
+    """Ours: a payload is bounded where it is made; the outbox refuses larger ones (SAF-3)."""
     await outbox.endpoint()
     with pytest.raises(ValueError, match="bytes"):
         async with outbox.store.transaction(outbox.tenant) as db:

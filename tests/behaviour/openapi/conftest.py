@@ -32,7 +32,7 @@ class Desk:
         return self.upstreams[0]
 
     def seen(self) -> list[tuple[int, Seen]]:
-        """What was asked since the last time, with the number of the upstream."""
+        """Requests since the last call, with the number of the upstream."""
         found = [(number, seen) for number, upstream in enumerate(self.upstreams, 1) for seen in upstream.seen]
         for each in self.upstreams:
             each.seen.clear()

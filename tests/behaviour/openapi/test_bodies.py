@@ -91,7 +91,7 @@ async def test_bodies_of_every_kind_reach_the_upstream(desk: Desk) -> None:
 
 
 async def test_a_file_that_is_none_sends_nothing(desk: Desk) -> None:
-    """Ours: what cannot be written is an error that names the argument (CAL-2)."""
+    """Ours: a value that cannot be written is an error that names the argument (CAL-2)."""
     await desk.import_document(document(desk.upstream.url))
     result = await desk.call("upload", {"body": {"files": [{"base64": "no base64!"}]}})
 

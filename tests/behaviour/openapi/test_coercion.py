@@ -197,7 +197,7 @@ async def test_the_query_tools_and_an_own_request_read_the_same(desk: Desk) -> N
 
 
 async def test_trials_and_explanations_show_the_value(desk: Desk) -> None:
-    """Ours: what an admin is shown is what a call sends (CLN-2, SAF-5)."""
+    """Ours: an admin sees what a call sends (CLN-2, SAF-5)."""
     await desk.import_document(_document(desk.upstream.url))
     body = {"arguments": {"limit": "5", "body": '{"count": "7"}'}}
     tried = await desk.gateway.admin.post(f"/tenants/{SLUG}/tools/mk/try", json=body)

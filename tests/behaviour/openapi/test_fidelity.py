@@ -22,7 +22,7 @@ SHARES = 4
 
 @pytest.mark.parametrize("share", range(SHARES))
 async def test_every_case_is_right(desk: Desk, share: int) -> None:
-    """OpenAPI: requests, results and listed tools are what the document says (OAS-2)."""
+    """OpenAPI: requests, results and listed tools are as the document describes them (OAS-2)."""
     wrong = {case.name: found for case in fidelity_cases()[share::SHARES] if (found := await _differences(desk, case))}
 
     assert wrong == {}

@@ -152,7 +152,7 @@ async def test_a_result_is_its_callers_alone(one: Desk) -> None:
 
 
 async def test_rules_that_change_end_results(one: Desk) -> None:
-    """Ours: what a caller received under other rules is not read under new ones (TEN-1)."""
+    """Ours: a result that a caller received under earlier rules is not read under new ones (TEN-1)."""
     changes: list[tuple[str, dict[str, Any]]] = [
         ("policy", {"rules": [{"tool": "op_0000", "decision": "deny"}]}),
         ("profiles/brief", {"summary_threshold": 4096, "exclude": [{"names": ["op_0000"]}]}),

@@ -20,7 +20,7 @@ async def _import(desk: Desk, **more: Any) -> None:
 
 
 async def _put(desk: Desk, *, without: str = "", **more: object) -> dict[str, Any]:
-    """The pets document imported again, maybe without a path; what the import says."""
+    """The report of another import of the pets document, maybe without a path."""
     document = pets(desk.upstream.url)
     document["paths"].pop(without, None)
     body = {"document": document, "allow_removals": True, **more}
@@ -44,7 +44,7 @@ async def _refused(desk: Desk, tool: str, **wanted: object) -> tuple[int, list[s
 
 
 async def _called(desk: Desk, tool: str, **arguments: object) -> str:
-    """What the upstream was asked by a call that goes well."""
+    """Request at the upstream of a successful call."""
     result = await desk.call(tool, arguments)
     assert not result.get("isError"), result
     [(_, seen)] = desk.seen()
@@ -244,7 +244,7 @@ async def test_an_old_name_is_over_after_its_time(desk: Desk, database: TestData
 
 
 async def test_there_are_no_more_overrides_than_primitives(desk: Desk) -> None:
-    """Ours: what is kept for operations that are gone does not pile up without a bound (OAS-6, SAF-4)."""
+    """Ours: overrides of removed operations are kept up to a bound (OAS-6, SAF-4)."""
     await _import(desk)
     await _set(desk, "get_pet", title="Find")
     limits = {"limits": {"primitives": 1}}
@@ -270,7 +270,7 @@ async def test_whoever_has_a_name_goes_before_whoever_had_it(desk: Desk) -> None
         answer = await desk.gateway.admin.patch(f"{TOOLS}/create_pet", json={"name": taken})
         assert (answer.status_code, answer.json()["conflicts"]) == (409, [{"name": taken, "owner": owner}])
     (await desk.gateway.admin.delete(f"{TOOLS}/get_pet")).raise_for_status()
-    assert await _called(desk, "get_pet", id=3) == "GET /v1/pets/3"  # nobody has it: it leads to the old tool again
+    assert await _called(desk, "get_pet", id=3) == "GET /v1/pets/3"  # it is free: it leads to the old tool again
     assert (await desk.gateway.admin.delete(f"{TOOLS}/find_pet/override")).status_code == 204
     assert await _called(desk, "find_pet", id=4) == "GET /v1/pets/4"
     assert "get_pet" in await desk.tools()
@@ -292,7 +292,7 @@ async def test_another_prefix_leaves_the_old_names_alive(desk: Desk) -> None:
 
 
 async def test_an_import_keeps_overrides_and_reports_those_it_cannot_use(desk: Desk) -> None:
-    """Ours: they belong to method and path, wait while the operation is gone, and are told of (OAS-6)."""
+    """Ours: they belong to method and path, are kept while the operation is absent, and are reported (OAS-6)."""
     await _import(desk)
     await _set(desk, "get_pet", name="find_pet", title="Find", pinned={"verbose": True})
     await _set(desk, "list_pets", title="All")
@@ -326,7 +326,7 @@ async def test_an_import_keeps_overrides_and_reports_those_it_cannot_use(desk: D
 
 
 async def test_a_pin_that_fits_no_more_is_reported_and_the_rest_applies(desk: Desk) -> None:
-    """Ours: an argument that changed under a pin is told at the import, not found out by a caller (OAS-6)."""
+    """Ours: a change of a pinned argument is reported by the import, before any caller meets it (OAS-6)."""
     await _import(desk)
     await _set(desk, "get_pet", title="Find", pinned={"verbose": True})
     document = pets(desk.upstream.url)

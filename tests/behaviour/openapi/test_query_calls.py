@@ -29,7 +29,7 @@ async def put_policy(desk: Desk, **policy: object) -> None:
 
 
 async def trail(desk: Desk, tool: str) -> list[str]:
-    """How calls of a tool ended, by the audit trail, the latest first."""
+    """Outcomes of calls of a tool, by the audit trail, the latest first."""
     entries = await desk.gateway.admin.get(f"/tenants/{SLUG}/audit", params={"tool": tool, "limit": 100})
     return [f"{entry['kind']} {entry['outcome']}" for entry in entries.json()["items"]]
 
@@ -48,7 +48,7 @@ async def trail(desk: Desk, tool: str) -> list[str]:
     ],
 )
 async def test_the_answer_is_that_of_the_tool(desk: Desk, body: bytes, content_type: str, status: int) -> None:
-    """Ours: what calling the tool itself gives, whatever the size of its integers, cut alike (OAS-5, CAL-1)."""
+    """Ours: the result of calling the tool itself, whatever the size of its integers, cut alike (OAS-5, CAL-1)."""
     await expose(desk)
     desk.upstream.body, desk.upstream.content_type, desk.upstream.status = body, content_type, status
     told: list[str] = []
@@ -100,7 +100,7 @@ async def test_the_user_is_asked_about_the_request_itself(desk: Desk, mode: Mode
 
 
 async def test_who_cannot_ask_its_user_is_refused(desk: Desk) -> None:
-    """Ours: where a confirmation is wanted and nobody can be asked, nothing is sent (OAS-5, SAF-2)."""
+    """Ours: where a confirmation is required and no user can be asked, nothing is sent (OAS-5, SAF-2)."""
     await expose(desk, "query")
     await put_policy(desk, moderate="confirm", dangerous="confirm")
     for operation, arguments in (("addBook", {"body": {"title": "x"}}), ("removeBook", {"bookId": "1"})):
@@ -124,7 +124,7 @@ async def test_nobody_is_asked_about_an_operation_without_its_credential(desk: D
 
 
 async def test_a_disabled_operation_is_neither_told_nor_called(desk: Desk) -> None:
-    """Ours: what the tenant switched off is off for the query tools as well (OAS-5)."""
+    """Ours: a primitive that the tenant disabled is disabled for the query tools as well (OAS-5)."""
     await expose(desk)
     off = await desk.gateway.admin.patch(f"/tenants/{SLUG}/tools/getBook", json={"enabled": False})
     assert off.status_code == 200, off.text
@@ -139,7 +139,7 @@ async def test_a_disabled_operation_is_neither_told_nor_called(desk: Desk) -> No
 
 
 async def test_what_is_called_is_counted(desk: Desk) -> None:
-    """Ours: a call and the one inside it cost a token each; without one nothing is sent, and the trail says why
+    """Ours: a call and the one inside it cost a token each; without one nothing is sent, and the trail has the reason
     (OAS-5, TEN-3).
     """
     await expose(desk, "query")
@@ -165,7 +165,7 @@ async def test_one_place_is_enough_for_a_call_inside_a_call(desk: Desk) -> None:
 
 
 async def test_intent_and_outcome_are_recorded_under_the_tool(desk: Desk) -> None:
-    """Ours: what changes something is written down before it is sent, by the name of what is called (OAS-5, SAF-4)."""
+    """Ours: a changing call is recorded before it is sent, under the name of the called tool (OAS-5, SAF-4)."""
     await expose(desk, "query")
     made = await desk.call("call_endpoint", {"operation": "addBook", "arguments": {"body": {"title": "Emma"}}})
     wrong = await desk.call("call_endpoint", {"operation": "addBook", "arguments": {"body": {"title": 1}}})

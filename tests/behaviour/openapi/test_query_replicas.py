@@ -102,7 +102,7 @@ async def ask(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
 
 
 async def refusal(client: Client, tool: str, /, **arguments: Any) -> str:
-    """What an error result says."""
+    """Text of an error result."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result.content
     text: Any = result.content[0]

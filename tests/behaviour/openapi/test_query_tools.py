@@ -40,7 +40,9 @@ async def ask(desk: Desk, tool: str, /, **arguments: object) -> dict[str, Any]:
 
 
 async def test_query_tools_are_listed_where_a_source_asks_for_them(desk: Desk) -> None:
-    """Ours: six tools that tell and one that calls, listed once, instead of the operations or beside them (OAS-5)."""
+    """Ours: six tools that describe and one that calls, listed once, instead of the operations or beside them
+    (OAS-5).
+    """
     assert not await desk.tools()
     await expose(desk)
     queried = await desk.tools()
@@ -117,7 +119,7 @@ async def test_a_wrong_name_is_an_error_with_neighbours(desk: Desk) -> None:
 
 
 async def trail(desk: Desk, tool: str) -> list[str]:
-    """How calls of a tool ended, by the audit trail."""
+    """Outcomes of calls of a tool, by the audit trail."""
     entries = await desk.gateway.admin.get(f"/tenants/{SLUG}/audit", params={"tool": tool, "limit": 100})
     return [entry["outcome"] for entry in entries.json()["items"]]
 
@@ -140,7 +142,9 @@ async def test_a_called_endpoint_passes_the_gates_of_its_tool(desk: Desk) -> Non
 
 
 async def test_a_profile_bounds_what_is_queried_and_called(desk: Desk) -> None:
-    """Ours: what a profile leaves out is neither told nor called through the query tools (OAS-5, TEN-1)."""
+    """Ours: an operation that a profile excludes is neither described nor called through the query tools (OAS-5,
+    TEN-1).
+    """
     await expose(desk)
     admin = desk.gateway.admin
     profile = {"name": "reader", "exclude": [{"methods": ["POST", "DELETE"]}, {"names": ["getBook"]}]}

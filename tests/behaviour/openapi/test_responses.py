@@ -21,7 +21,7 @@ async def one(desk: Desk) -> Desk:
 
 
 async def result(desk: Desk, status: int, kind: str, body: bytes) -> dict[str, Any]:
-    """What the call answers when the upstream says this."""
+    """Result of the call for this response of the upstream."""
     desk.upstream.status, desk.upstream.content_type, desk.upstream.body = status, kind, body
     return await desk.call("op_0000", {})
 
@@ -47,7 +47,7 @@ async def test_structure_has_the_form_of_its_era(one: Desk, mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_status_and_headers_arrive_in_both_eras(one: Desk, mode: Mode) -> None:
-    """Ours: a created resource says where it is, with its body and without one (OAS-10)."""
+    """Ours: a created resource has its location, with its body and without one (OAS-10)."""
     one.upstream.status = 201
     one.upstream.headers = (("Location", "https://user:pw@api.example/pets/7"), ("Set-Cookie", "s=1"))
     async with one.gateway.client(SLUG, one.key, mode) as client:
@@ -66,7 +66,7 @@ async def test_status_and_headers_arrive_in_both_eras(one: Desk, mode: Mode) -> 
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_profile_sends_structured_content_once(one: Desk, mode: Mode) -> None:
-    """Ours: the text is a sentence where the profile says so, and the same JSON elsewhere (OAS-10)."""
+    """Ours: the text is a sentence where the profile requires it, and the same JSON elsewhere (OAS-10)."""
     profile = {"structured_once": True}
     (await one.gateway.admin.put(f"/tenants/{SLUG}/profiles/once", json=profile)).raise_for_status()
     one.upstream.body = json.dumps({"items": [{"id": number} for number in range(50)], "total": 50}).encode()
@@ -144,7 +144,7 @@ async def test_fields_are_selected_behind_call_endpoint(desk: Desk) -> None:
 
 
 async def test_an_argument_of_this_name_in_a_document_stays_its_own(desk: Desk) -> None:
-    """Ours: what a document calls `_fields` is sent, and the report says that it selects nothing (OAS-10)."""
+    """Ours: a parameter `_fields` of a document is sent, and the report states that it selects nothing (OAS-10)."""
     document = many(desk.upstream.url, 1)
     [operation] = [node for item in document["paths"].values() for node in item.values()]
     operation["parameters"] = [{"name": "_fields", "in": "query", "schema": {"type": "string"}}]
@@ -197,7 +197,7 @@ async def test_what_is_no_success_is_an_error_result(one: Desk) -> None:
 
 
 async def test_a_large_answer_is_cut_to_whole_elements(one: Desk) -> None:
-    """Ours: a result has a bound, and what is missing is said (CAL-1)."""
+    """Ours: a result has a bound, and the omission is stated (CAL-1)."""
     body = json.dumps({"items": [{"id": number} for number in range(60_000)], "next": "c"}).encode()
     cut = await result(one, 200, "application/json", body)
 
@@ -208,7 +208,7 @@ async def test_a_large_answer_is_cut_to_whole_elements(one: Desk) -> None:
 
 
 async def test_the_rest_of_a_cut_answer_is_read_by_its_caller_alone(one: Desk) -> None:
-    """Ours: the link of a cut result leads to all of it, for the principal that has it and nobody else (TEN-1)."""
+    """Ours: the link of a cut result leads to all of it, for the principal of the call and for no other (TEN-1)."""
     body = json.dumps([{"id": number} for number in range(60_000)]).encode()
     cut = await result(one, 200, "application/json", body)
     [link] = [block for block in cut["content"] if block["type"] == "resource_link"]

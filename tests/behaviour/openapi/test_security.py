@@ -93,7 +93,7 @@ async def test_a_token_is_fetched_once_and_again_when_it_is_refused(desk: Desk) 
 
 
 async def test_an_echoed_credential_is_blanked_out(desk: Desk) -> None:
-    """Ours: what an upstream repeats of a credential does not reach the client, in no form (TEN-4)."""
+    """Ours: a credential that an upstream repeats does not reach the client, in any form (TEN-4)."""
     await desk.import_document(document(desk), STORED)
     desk.upstream.status = 400
     desk.upstream.body = json.dumps({"raw": "basic-secret", "pair": "dXNlcjpiYXNpYy1zZWNyZXQ=", "ok": "kept"}).encode()

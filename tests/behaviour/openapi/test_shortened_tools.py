@@ -20,7 +20,7 @@ async def searching(desk: Desk) -> Desk:
 
 
 async def details(desk: Desk, **arguments: Any) -> dict[str, Any]:
-    """What the tool for details answers."""
+    """Answer of the tool for details."""
     return await desk.call("get_endpoint_details", arguments)
 
 
@@ -41,7 +41,7 @@ async def test_calls_are_validated_against_what_is_not_listed(searching: Desk) -
 
 
 async def test_the_details_of_a_shortened_tool_are_its_full_input(searching: Desk) -> None:
-    """Ours: what the list leaves out, one call returns part by part (OAS-9)."""
+    """Ours: one call returns the omitted parts of the list one by one (OAS-9)."""
     found = await details(searching, operation="search_0", pointer="/inputSchema/$defs/Node13/properties/boost")
     missing = await details(searching, operation="plain_0")
 
@@ -66,7 +66,7 @@ async def test_a_pinned_argument_is_neither_listed_nor_validated_in_a_shortened_
 
 
 async def test_the_details_are_found_under_the_name_and_beside_the_description_of_an_override(searching: Desk) -> None:
-    """Ours: what an override renames or describes again still leads to its full arguments (OAS-6, OAS-9)."""
+    """Ours: a tool that an override renames or describes still leads to its full arguments (OAS-6, OAS-9)."""
     changes = {"name": "find", "description": "Mine."}
     changed = await searching.gateway.admin.patch(f"/tenants/{SLUG}/tools/search_0", json=changes)
     changed.raise_for_status()

@@ -1,4 +1,4 @@
-"""What a source takes of its document and how it lists it, through a real gateway and over REST."""
+"""Selection and listing of a source's operations, through a real gateway and over REST."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
@@ -62,7 +62,7 @@ def chosen(report: Mapping[str, Any]) -> set[str]:
 
 
 async def test_a_choice_is_kept_through_imports_and_changes(desk: Desk) -> None:
-    """Ours: what is not chosen is reported and not listed; the choice outlives a new document (OAS-3)."""
+    """Ours: an excluded operation is reported and not listed; the selection survives a new document (OAS-3)."""
     report = await import_library(desk, include=[{"methods": ["GET"]}], exclude=[{"paths": ["/shelves*"]}])
     listed = set(await desk.tools())
     shown = (await desk.gateway.admin.get(f"/tenants/{SLUG}/sources/books")).json()
@@ -116,7 +116,7 @@ async def test_a_put_of_what_get_returned_changes_nothing(desk: Desk) -> None:
 
 
 async def test_the_query_tools_see_only_what_is_chosen(desk: Desk) -> None:
-    """Ours: what is left out can be neither found nor called through them (OAS-5)."""
+    """Ours: an excluded operation can be neither found nor called through them (OAS-5)."""
     await import_library(desk, expose="query", exclude=[{"operation_ids": ["listBooks"]}])
 
     found = await desk.call("list_endpoints", {})
@@ -166,7 +166,7 @@ async def test_a_dry_run_says_what_would_change_and_changes_nothing(desk: Desk) 
 
 
 def answering(url: str) -> dict[str, Any]:
-    """A document with one operation that says what it answers."""
+    """A document with one operation that describes its response."""
     answer = {
         "type": "object",
         "required": ["id", "name"],
@@ -228,7 +228,9 @@ async def test_an_answer_is_held_to_what_its_tool_lists(desk: Desk, mode: Mode) 
 
 
 async def test_a_stricter_level_of_the_document_is_what_policy_judges(desk: Desk) -> None:
-    """Ours: what its author calls dangerous is refused as such, whatever its method, and says why (SAF-1, SAF-2)."""
+    """Ours: an operation that its author marks as dangerous is refused as such, whatever its method, with the reason
+    (SAF-1, SAF-2).
+    """
     changes = {"name": "wipe", "safety": "dangerous"}
     found = document({"/wipe": {"get": {"operationId": "get_wipe", "x-mcp": changes}}})
     await desk.gateway.import_document(SLUG, found, name="pets", base_url=desk.upstream.url)
@@ -273,7 +275,7 @@ class Page(msgspec.Struct):
 
 
 async def served(ask: Callable[[dict[str, Any]], Awaitable[httpx.Response]]) -> int:
-    """How many bytes all pages of tools have, put on one page without their envelopes."""
+    """Number of bytes of all pages of tools, put on one page without their envelopes."""
     tools: list[bytes] = []
     cursor: dict[str, Any] = {}
     while True:

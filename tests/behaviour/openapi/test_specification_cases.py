@@ -1,4 +1,4 @@
-"""What the OpenAPI Specification says of every place and form of a value, case by case through a real gateway."""
+"""Places and forms of values of the OpenAPI Specification, case by case through a real gateway."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ SHARES = 2
 
 @pytest.mark.parametrize("share", range(SHARES))
 async def test_every_case_of_the_specification_is_right(desk: Desk, share: int) -> None:
-    """OpenAPI 2.0 to 3.2: what goes over the wire, and what becomes of the answer (OAS-2)."""
+    """OpenAPI 2.0 to 3.2: the bytes on the wire, and the result of the response (OAS-2)."""
     await desk.gateway.lift_rate(SLUG)
     wrong: dict[str, list[str]] = {}
     groups = [group for stem in file_names()[share::SHARES] for group in read_groups(stem)]
@@ -84,7 +84,7 @@ async def _wrong_cases(desk: Desk, group: Group) -> dict[str, list[str]]:
 async def _differences(desk: Desk, case: Case, fate: Mapping[str, Any], notes: str) -> list[str]:
     reasons, expected = json.dumps(fate["reasons"]), case.content.get("report")
     if (expected is None and fate["reasons"]) or (expected is not None and expected not in reasons + notes):
-        return [f"the report says {fate['status']} {reasons}"]
+        return [f"the report has {fate['status']} {reasons}"]
     if fate["tool"] is None:
         return [] if case.content.get("skipped") else ["no tool"]
     for upstream in desk.upstreams:

@@ -157,7 +157,7 @@ async def test_a_client_that_opens_pages_is_sent_to_the_account_and_goes_on(trac
 
 
 async def test_people_who_cannot_sign_in_at_the_gateway_get_no_link(tracker: Tracker) -> None:
-    """Ours: the page would be a dead end for the token of an issuer without `sign_in`; the result says so (IDN-3)."""
+    """Ours: the page would be a dead end for the token of an issuer without `sign_in`; the result states it (IDN-3)."""
     issuer = new_issuer(tracker.api)
     await add_issuer(tracker.gateway, "acme", issuer)
     tracker.keys["acme", "ada"] = issuer.token(f"{PUBLIC}/t/acme/mcp")

@@ -53,12 +53,12 @@ async def test_a_caller_without_a_token_of_the_issuer_gets_a_clear_result(world:
     [seen] = world.api.seen
     value = (seen.header("authorization") or "").removeprefix("Bearer ")
     claims = jwt.decode(value, options={"verify_signature": False})
-    # the subject of a key is its creator's choice, so an API can tell a key from a person
+    # the subject of a key is its creator's choice, so an API can distinguish a key from a person
     assert (claims["sub"], claims["principal"][:8]) == ("corp:ada", "key:key_")
 
 
 async def test_an_exchange_is_made_with_the_token_of_the_call_and_again_after_a_refusal(world: Delegating) -> None:
-    """Ours: a newer token of the same person is exchanged anew; and after the upstream refuses it (TEN-4)."""
+    """Ours: a newer token of the same person is exchanged again; so is one that the upstream refuses (TEN-4)."""
     old, new = world.token("acme", "ada"), world.token("acme", "ada", jti="new")
     endpoint = world.endpoints["acme"]
     for token in (old, new, old):
@@ -210,7 +210,7 @@ async def test_a_token_that_is_valid_at_the_gateway_is_not_passed_on(world: Dele
 
 
 async def test_an_opaque_token_that_is_valid_at_the_gateway_is_not_passed_on(world: Delegating) -> None:
-    """RFC 7662: the issuer tells the audience of an exchanged opaque token; another issuer never sees it (TEN-4)."""
+    """RFC 7662: the issuer names the audience of an exchanged opaque token; another issuer never sees it (TEN-4)."""
     admin, endpoint, server = world.gateway.admin, world.endpoints["acme"], world.issuers["acme"].upstream
     states: dict[str, dict[str, Any]] = {}
     asked: list[str] = []

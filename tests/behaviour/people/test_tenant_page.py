@@ -1,4 +1,4 @@
-"""The page of a tenant: what people and holders of keys see and do there, and what strangers and neighbours do not."""
+"""The page of a tenant: people and holders of keys see and use the page; strangers and neighbours do not."""
 
 import re
 from collections.abc import AsyncGenerator

@@ -32,7 +32,7 @@ class Tenant:
         return await add(self.replicas.a.gateway, self.slug, nouns, body)
 
     async def rpc(self, method: str, params: dict[str, Any] | None = None, *, profile: str | None = None) -> Any:
-        """What the second replica answers to a request of 2026-07-28."""
+        """Response of the second replica to a request of 2026-07-28."""
         place = self.slug if profile is None else f"{self.slug}/{profile}"
         named = {"mcp_name": params["uri"]} if params and method == "resources/read" else {}
         return (await self.replicas.b.gateway.rpc(place, self.key, method, params, **named)).json()

@@ -1,4 +1,4 @@
-"""What a connection is told it can use is what it can use, in both eras."""
+"""Capabilities that a connection declares and those that work are the same, in both eras."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ async def test_the_methods_of_a_family_that_is_not_declared_do_not_exist(tenant:
 
 
 async def test_methods_answer_from_what_is_there_now(tenant: Tenant) -> None:
-    """Ours: what came after `initialize` answers, what went is gone (CAP-1)."""
+    """Ours: primitives that were added after `initialize` answer, removed ones are gone (CAP-1)."""
     place = await _bare(tenant, "docs://*")
     session: Session = await open_session(tenant.replicas.a.gateway, place, tenant.key)
     before = await session.rpc("resources/list")

@@ -42,7 +42,7 @@ async def test_values_of_code_are_suggested(tenant: Tenant) -> None:
 
 
 async def test_an_error_of_code_has_its_code_message_and_data(tenant: Tenant) -> None:
-    """Ours: what `error(code, message, data)` says reaches the client in `_meta.error` (CAL-1)."""
+    """Ours: the arguments of `error(code, message, data)` reach the client in `_meta.error` (CAL-1)."""
     arguments = {"start": "2026-07-28", "end": "2026-07-01"}
     result = (await tenant.rpc("tools/call", {"name": "days_between", "arguments": arguments}))["result"]
 
@@ -66,7 +66,7 @@ async def test_arguments_of_code_are_validated_before_it_runs(tenant: Tenant) ->
 
 
 async def test_progress_of_code_reaches_the_client(tenant: Tenant) -> None:
-    """MCP: a call that was given a token tells how far it is (PRG-1)."""
+    """MCP: a call with a progress token reports its progress (PRG-1)."""
     heard: list[tuple[float, float | None, str | None]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -91,7 +91,7 @@ async def test_a_tenants_own_name_hides_that_of_code(tenant: Tenant) -> None:
 
 
 async def test_tools_of_code_are_in_the_admin_lists(tenant: Tenant) -> None:
-    """Ours: who administers a tenant sees what its clients see (PRG-1)."""
+    """Ours: an admin of a tenant sees what its clients see (PRG-1)."""
     await tenant.add("resources", text_resource("docs://readme"))
     admin = tenant.replicas.b.gateway.admin
     for nouns, expected in (

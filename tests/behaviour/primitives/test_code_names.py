@@ -62,8 +62,8 @@ async def _code_finding(running: RunningGateway) -> dict[str, str]:
 
 
 async def test_code_that_takes_a_tenants_name_learns_of_it(settings: Settings) -> None:
-    """Ours: refused where every tenant that it is for has the name, else hidden where one has; the result, the tenant's
-    trail, the doctor and the admin lists say so, at the next start too, and what the tenant has goes on (PRG-4, TEN-5).
+    """Ours: code is refused where every tenant has the name, else hidden where one has; the result, the tenant's trail,
+    the doctor and the admin lists report it, also after a restart, and the tenant's object stays (PRG-4, TEN-5).
     """
     gateway = Gateway(settings)
     document = {
@@ -108,7 +108,7 @@ async def test_code_that_takes_a_tenants_name_learns_of_it(settings: Settings) -
         shown = (await running.admin.get("/tenants/acme/tools/say")).json()
         assert (shown["status"]["origin"], shown["status"]["hides_code"]) == ("custom", True)
 
-    gateway.register_resource("docs://x", {"name": "x", "mimeType": "text/plain"}, _says("code"))  # nobody serves
+    gateway.register_resource("docs://x", {"name": "x", "mimeType": "text/plain"}, _says("code"))  # no gateway serves
     async with hosted(gateway.asgi()) as running:
         assert [(one.slug, one.family, one.name, one.owner) for one in gateway.hidden] == [
             ("acme", "resource", "docs://x", "custom"),

@@ -1,4 +1,4 @@
-"""The documents on primitives do what they say: every block of them is sent, run, and compared."""
+"""The documents on primitives are true: every block of them is sent, run, and compared."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _ASKING: dict[str, Any] = {**META, "io.modelcontextprotocol/clientCapabilities":
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block of a document: its language, what stands behind that, and its text."""
+    """One block of a document: its language, its attributes, and its text."""
 
     language: str
     command: str
@@ -38,7 +38,7 @@ def _blocks(name: str) -> Iterator[Block]:
 
 
 class Reader:
-    """Does what the blocks of one document say, one after the other."""
+    """Runs the blocks of one document, one after the other."""
 
     def __init__(self, running: RunningGateway, key: str, upstream: RecordingUpstream) -> None:
         self._running = running
@@ -47,7 +47,7 @@ class Reader:
         self._answer: dict[str, Any] = {}
 
     async def follow(self, block: Block) -> None:
-        """Do what one block says."""
+        """Run one block."""
         verb, _, rest = block.command.partition(" ")
         text = block.text.replace(_API, self._upstream.url)
         match block.language, verb:
@@ -68,7 +68,7 @@ class Reader:
             case ("python", "") | ("console", "") | ("yaml", ""):
                 pass
             case _:
-                raise AssertionError(f"nobody knows what to do with ```{block.language} {block.command}")
+                raise AssertionError(f"no rule for ```{block.language} {block.command}")
 
     async def _ask(self, rest: str, params: dict[str, Any]) -> dict[str, Any]:
         """`METHOD`, `METHOD asking` or `METHOD at TENANT/PROFILE`."""
@@ -97,7 +97,7 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _compare(expected: object, actual: object, where: str) -> None:
-    """Whether everything that is expected is there: objects may have more members, lists no more elements."""
+    """True if everything that is expected exists: objects may have more members, lists no more elements."""
     if isinstance(expected, Mapping):
         assert isinstance(actual, Mapping), where
         for name, value in cast(Mapping[str, object], expected).items():
@@ -138,7 +138,7 @@ async def _reading(name: str, settings: Settings, upstream: RecordingUpstream) -
 async def test_every_block_does_what_it_says(
     name: str, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: what the documents show is what happens, for each kind of handler (PRG-1, PRG-3, CAL-1)."""
+    """Ours: the documented results are the real ones, for each kind of handler (PRG-1, PRG-3, CAL-1)."""
     async with recording_upstream() as upstream:
         for variable, value in (
             ("DATABASE_URL", database_url),

@@ -1,4 +1,4 @@
-"""A gateway inside a program: what the program registers, before it serves and while it does."""
+"""A gateway inside a program: primitives that the program registers, before it serves and while it does."""
 
 import json
 import os
@@ -79,7 +79,7 @@ async def _call(running: RunningGateway, key: str, name: str, slug: str = "acme"
 
 
 def echo(context: Context) -> Result:
-    """Says what it was given."""
+    """Returns its argument."""
     return success({"tenant": context.tenant, "subject": context.principal.subject, **context.arguments})
 
 
@@ -236,7 +236,7 @@ async def test_a_registry_and_extras_are_served_beside_what_is_registered(settle
 
 
 async def test_what_is_registered_while_serving_reaches_open_clients(settle: Settle) -> None:
-    """Ours: listeners are told, sessions call it, and what is taken out is gone (PRG-1, CAP-2)."""
+    """Ours: listeners are notified, sessions call it, and an unregistered one is gone (PRG-1, CAP-2)."""
     gateway = Gateway(settle())
     gateway.register_tool("first", ANY, echo)
 
@@ -271,7 +271,7 @@ async def test_a_thread_may_register_too(settle: Settle) -> None:
 
 
 async def test_tools_may_be_for_some_tenants_only(settle: Settle) -> None:
-    """Ours: what was registered for one tenant does not exist for another (PRG-1, TEN-5)."""
+    """Ours: a primitive that was registered for one tenant does not exist for another (PRG-1, TEN-5)."""
     gateway = Gateway(settle())
     gateway.register_tool("everybodys", ANY, echo)
     gateway.register_tool("acmes", ANY, echo, tenants=["acme"])
@@ -404,7 +404,7 @@ async def test_a_handler_that_fails_costs_one_call(settle: Settle) -> None:
 
 
 async def test_the_application_may_be_started_again(settle: Settle) -> None:
-    """Ours: a lifespan that ended may begin anew, with what was registered (SRV-3)."""
+    """Ours: a lifespan that ended may begin again, with the registered primitives (SRV-3)."""
     gateway = Gateway(settle())
     gateway.register_tool("echo", ANY, echo)
     app = gateway.asgi()
@@ -417,7 +417,7 @@ async def test_the_application_may_be_started_again(settle: Settle) -> None:
 
 
 async def test_without_its_lifespan_the_application_says_what_is_missing(settle: Settle) -> None:
-    """Ours: a server that sends no lifespan events is told so, not left with a broken gateway (SRV-3)."""
+    """Ours: a server that sends no lifespan events gets an error, not a broken gateway (SRV-3)."""
     with pytest.raises(RuntimeError, match="lifespan"):
         await Gateway(settle()).asgi()({"type": "http"}, _never, _never)
 
@@ -482,7 +482,7 @@ def _launch(database_url: str, redis_url: str, folder: Path) -> Forked:
 
 
 async def _first_call(url: str) -> Any:
-    """What the tool of a gateway that was just started answers to a new tenant."""
+    """Answer of the tool of a gateway that was just started to a new tenant."""
     bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
     async with (
         http_client(base_url=f"{url}/admin/v1", headers=bearer) as admin,

@@ -1,4 +1,4 @@
-"""A result too large to be sent whole can be read whole, by whoever it was made for and by nobody else."""
+"""A result too large to be sent whole can be read whole, by its principal and by no other."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ ROWS = [{"id": number, "text": "x" * 100} for number in range(10_000)]
 
 
 async def _link(tenant: Tenant, era: Mode, profile: str = "") -> str:
-    """Where the rest of a large answer is, as the first replica told a client."""
+    """Location of the rest of a large answer, as the first replica sent it to a client."""
     await tenant.replicas.a.gateway.import_document(tenant.slug, pets(tenant.upstream.url))
     tenant.upstream.body = json.dumps(ROWS).encode()
     async with tenant.replicas.client(f"{tenant.slug}{profile}", tenant.key, era, to=tenant.replicas.a) as client:

@@ -1,4 +1,4 @@
-"""What is stored at one replica is there for clients that are open at the other."""
+"""An object that is stored at one replica is visible to open clients of the other."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ async def _is_there(client: Client, name: str, *, is_enabled: bool) -> None:
 
 
 async def test_listeners_at_the_other_replica_are_told_of_every_family(tenant: Tenant) -> None:
-    """MCP: `subscriptions/listen` tells of tools, resources and prompts, each by its own notification (CAP-2)."""
+    """MCP: `subscriptions/listen` notifies of tools, resources and prompts, each by its own notification (CAP-2)."""
     added: list[tuple[str, dict[str, Any], str]] = [
         ("tools", static_tool("say"), "ToolsListChanged"),
         ("resources", text_resource("docs://readme"), "ResourcesListChanged"),

@@ -70,7 +70,7 @@ def _comparable(answer: httpx.Response) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("revision", [None, *HAND])
 async def test_both_ways_list_the_same(tenant: Tenant, revision: str | None) -> None:
-    """Ours: finished bytes say what the SDK would have said, in every revision and to the last member (SRV-1)."""
+    """Ours: finished bytes equal the SDK's response, in every revision and to the last member (SRV-1)."""
     await _fill(tenant)
     session = None
     if revision is not None:
@@ -150,7 +150,7 @@ async def test_a_change_is_in_the_very_next_list(tenant: Tenant) -> None:
     ],
 )
 async def test_headers_that_disagree_with_a_list_are_refused(tenant: Tenant, headers: dict[str, str]) -> None:
-    """MCP: what the headers mirror is compared with the body, whichever way a request takes (SRV-1)."""
+    """MCP: the mirrored headers are compared with the body, on each path of a request (SRV-1)."""
     answer = await _modern(tenant, "tools/list", {"_meta": META}, headers=headers)
 
     assert answer.status_code == 400

@@ -58,7 +58,9 @@ class _Answer(msgspec.Struct):
 
 
 async def test_the_bytes_of_a_profile_are_those_that_are_served(tenant: Tenant) -> None:
-    """Ours: what a profile says its list costs is what a client reads, numbers with an exponent included (CAP-1)."""
+    """Ours: the reported cost of a profile's list is the size that a client reads, numbers with an exponent included
+    (CAP-1).
+    """
     numbers = {"type": "number", "minimum": 1e-5, "maximum": 1e22, "multipleOf": 1e-7, "description": "é 1e-7"}
     schema = {"type": "object", "properties": {"n": numbers}}
     await tenant.add("tools", tool("counts", {"kind": "template", "text": "{{ n }}"}, schema=schema))
@@ -108,7 +110,7 @@ async def test_keys_and_profiles(tenant: Tenant) -> None:
 
 
 async def test_a_missing_profile_looks_like_a_missing_tenant(tenant: Tenant) -> None:
-    """Ours: nobody can tell by an answer which names exist (TEN-5)."""
+    """Ours: no response shows which names exist (TEN-5)."""
     async with tenant.replicas.http(tenant.key) as http:
         body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         answers = [

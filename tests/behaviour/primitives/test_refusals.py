@@ -1,4 +1,4 @@
-"""What is not there, and what was asked for wrongly: the protocol's own errors, of the right era."""
+"""Absent objects and wrong requests: the protocol's own errors, of the right era."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ async def test_an_unknown_prompt_is_an_invalid_parameter(tenant: Tenant, revisio
 
 @eras
 async def test_all_missing_arguments_of_a_prompt_are_named(tenant: Tenant, revision: str) -> None:
-    """Ours: one error says everything that is missing (PRM-1)."""
+    """Ours: one error names every missing member (PRM-1)."""
     arguments = [{"name": "code", "required": True}, {"name": "tone", "required": True}, {"name": "more"}]
     await tenant.add("prompts", prompt("review", {"kind": "template", "text": "{{ code }}"}, arguments=arguments))
 
@@ -87,7 +87,7 @@ async def test_a_prompt_without_required_arguments_needs_none(tenant: Tenant, re
 async def test_a_reference_that_names_nothing_is_an_invalid_parameter(
     tenant: Tenant, revision: str, ref: dict[str, str]
 ) -> None:
-    """MCP: what is completed must be there (PRM-3)."""
+    """MCP: a completed argument must exist (PRM-3)."""
     params = {"ref": ref, "argument": {"name": "a", "value": ""}}
 
     assert (await _ask(tenant, revision, "completion/complete", params))["error"]["code"] == -32602

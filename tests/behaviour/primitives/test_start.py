@@ -1,4 +1,4 @@
-"""Extras that are wrong end the start of a gateway, and say which setting, which object and which field."""
+"""Invalid extras end the start of a gateway, and the message names the setting, the object and the field."""
 
 import os
 from pathlib import Path

@@ -33,13 +33,13 @@ async def own_acme(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme
 
 @pytest.fixture
 def acme(own_acme: Acme) -> Acme:
-    """That of the test, unless its module says that its tests share one."""
+    """The tenant of the test, unless its module shares one."""
     return own_acme
 
 
 @pytest.fixture(scope="package")
 async def acme_stand(servers: TestServers) -> AsyncGenerator[Stand]:
-    """A stand whose tenants stay for a module."""
+    """A `Stand` whose tenants stay for a module."""
     async with running_stand(servers) as stand:
         yield stand
 

@@ -207,7 +207,7 @@ async def test_another_key_of_the_subject_runs_what_its_revoked_one_asked(office
 
 
 async def test_an_approval_survives_the_rotation_of_its_key(office: Office) -> None:
-    """Ours: what the old secret asked for runs with the new one, once, also while both are valid (IDN-5, SAF-3)."""
+    """Ours: a request with the old secret runs with the new one, once, also while both are valid (IDN-5, SAF-3)."""
     granted = await office.granted("delete_pet", id=7)
     key = f"key_{office.key.split('_')[2]}"
     rotated = await office.put(f"keys/{key}/rotate", {"overlap_s": 60}, "POST")
@@ -302,7 +302,7 @@ async def test_the_rounds_of_an_approved_call_are_one_run(office: Office) -> Non
     async def answer(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         [running] = await office.listed(tool="greet")
         seen.append(running["state"])
-        assert _facts(await office.call("greet"))["state"] == "running"  # nobody else gets in between
+        assert _facts(await office.call("greet"))["state"] == "running"  # no other caller gets in between
         return types.ElicitResult(action="accept", content={"name": "Ada"})
 
     granted = await office.granted("greet")
@@ -442,7 +442,9 @@ async def test_a_client_that_leaves_while_it_waits_runs_nothing(office: Office) 
 
 
 async def test_two_waiting_callers_get_one_run(office: Office) -> None:
-    """Ours: of two equal calls that wait for the same approval, one runs it; the other is told so (SAF-3)."""
+    """Ours: of two equal calls that wait for the same approval, one runs it; the other gets an error that states it
+    (SAF-3).
+    """
     results: list[types.CallToolResult] = []
     async with anyio.create_task_group() as group:
         clients: list[Client] = []

@@ -87,7 +87,7 @@ async def test_an_unknown_tool_is_a_protocol_error(acme: Acme, mode: Mode) -> No
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_an_upstream_error_is_an_error_result(acme: Acme, mode: Mode) -> None:
-    """MCP: what the upstream refused is readable (CAL-4)."""
+    """MCP: a refusal of the upstream is readable (CAL-4)."""
     acme.upstream.status, acme.upstream.body = 404, b'{"detail":"no such pet"}'
     async with acme.gateway.client("acme", acme.key, mode) as client:
         result = await client.call_tool("get_pet", {"id": 1})
@@ -199,7 +199,7 @@ async def test_a_denied_level_is_refused(own_acme: Acme) -> None:
 
 
 async def test_beyond_the_rate_a_call_is_refused_with_a_hint(own_acme: Acme) -> None:
-    """Ours: a tenant's rate is held, and the client is told when to come back (TEN-3)."""
+    """Ours: a tenant's rate is held, and the client gets the time to retry (TEN-3)."""
     limits = {"calls_per_second": 0.01, "burst": 2}
     (await own_acme.gateway.admin.patch("/tenants/acme/policy", json={"limits": limits})).raise_for_status()
 

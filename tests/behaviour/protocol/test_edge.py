@@ -1,4 +1,4 @@
-"""What is refused before a method runs: credentials, tenants, headers, bodies."""
+"""Refusals before a method runs: credentials, tenants, headers, bodies."""
 
 import json
 from typing import Any
@@ -225,7 +225,7 @@ async def test_a_tool_is_listed_with_everything_a_client_needs(acme: Acme) -> No
 
 
 async def test_discovery_names_the_modern_versions(acme: Acme) -> None:
-    """MCP: server/discover says what -32022 would (SRV-1)."""
+    """MCP: server/discover lists the revisions of -32022 (SRV-1)."""
     result = (await acme.gateway.rpc("acme", acme.key, "server/discover")).json()["result"]
 
     assert result["supportedVersions"] == [MODERN]

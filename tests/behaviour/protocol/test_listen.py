@@ -1,4 +1,4 @@
-"""Streams of 2026-07-28 that tell a client when its tools have changed."""
+"""Streams of 2026-07-28 that notify a client of changed tools."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -104,7 +104,7 @@ async def test_a_filter_that_cannot_be_served_as_it_is_is_refused(
 
 
 async def test_another_tenants_changes_are_not_told(acme: Acme) -> None:
-    """Ours: a stream hears its own tenant only (TEN-5)."""
+    """Ours: a stream receives events of its own tenant only (TEN-5)."""
     await acme.gateway.create_tenant("globex")
     async with _listening(acme) as messages:
         await _next(messages)
@@ -141,7 +141,7 @@ async def test_a_change_through_another_replica_is_told(acme: Acme, database_url
 
 
 async def test_the_sdk_client_is_told(acme: Acme) -> None:
-    """MCP: the SDK's own client hears of a change (CAP-2, SRV-1)."""
+    """MCP: the SDK's own client receives a change (CAP-2, SRV-1)."""
     async with acme.gateway.client("acme", acme.key) as client:
         with anyio.fail_after(10):
             async with client.listen(tools_list_changed=True) as subscription:
@@ -152,7 +152,7 @@ async def test_the_sdk_client_is_told(acme: Acme) -> None:
 
 
 async def test_streams_are_limited_per_tenant(acme: Acme) -> None:
-    """Ours: a tenant has at most as many streams as its policy says, with a hint when to come back (TEN-3)."""
+    """Ours: a tenant has at most as many streams as its policy permits, with a hint when to retry (TEN-3)."""
     (await acme.gateway.admin.patch("/tenants/acme/policy", json={"limits": {"streams": 1}})).raise_for_status()
     async with _listening(acme) as messages:
         await _next(messages)
@@ -207,7 +207,7 @@ async def test_a_tenant_that_is_removed_has_no_streams(acme: Acme) -> None:
 
 
 async def test_a_drain_ends_streams_with_their_final_result(acme: Acme, database_url: str, redis_url: str) -> None:
-    """MCP: a stop is told to whoever listens, and nothing hangs on to the process (SRV-3)."""
+    """MCP: listeners are notified of a shutdown, and nothing delays the end of the process (SRV-3)."""
     async with running_gateway(database_url, redis_url) as other, _listening(acme, url=other.url) as messages:
         await _next(messages)
         other.readiness.drain()

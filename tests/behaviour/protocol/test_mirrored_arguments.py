@@ -1,4 +1,4 @@
-"""Arguments that clients repeat in `Mcp-Param-*` headers: both have to say the same, or nothing is called."""
+"""Arguments that clients repeat in `Mcp-Param-*` headers: both must be equal, or nothing is called."""
 
 import pytest
 
@@ -53,7 +53,7 @@ _SAID_OTHERWISE: tuple[tuple[dict[str, object] | None, list[tuple[str, str]]], .
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
 async def test_headers_that_say_otherwise_are_refused(mirroring: Acme, accept: str) -> None:
-    """MCP: what lies on the way may act on the headers, so they are compared with the body first (SRV-1, TEN-5)."""
+    """MCP: proxies may act on the headers, so they are compared with the body first (SRV-1, TEN-5)."""
     sent = {"authorization": f"Bearer {mirroring.key}", "accept": accept, "mcp-method": "tools/call"}
     for arguments, headers in _SAID_OTHERWISE:
         params = {"name": "mirror", "arguments": arguments, "_meta": META}
@@ -87,7 +87,7 @@ async def test_bytes_that_are_no_characters_are_refused(mirroring: Acme) -> None
 
 @pytest.mark.parametrize("odd", [{}, {"io.modelcontextprotocol/odd": 1}])
 async def test_what_says_where_a_call_goes_is_said_once(mirroring: Acme, odd: dict[str, int]) -> None:
-    """MCP: who reads the first and who reads the last of two would go different ways (SRV-1, TEN-5)."""
+    """MCP: a reader of the first and a reader of the last of two would choose different values (SRV-1, TEN-5)."""
     said = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "get_pet"}
     headers = [("authorization", f"Bearer {mirroring.key}"), ("accept", "application/json"), *said.items()]
     params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": {**META, **odd}}
@@ -102,7 +102,7 @@ async def test_what_says_where_a_call_goes_is_said_once(mirroring: Acme, odd: di
 
 
 async def test_an_empty_name_is_mirrored_by_an_empty_header(acme: Acme) -> None:
-    """MCP: the header says what the body does, so it is no mismatch that there is no such tool (SRV-1)."""
+    """MCP: the header equals the body, so an unknown tool is no mismatch (SRV-1)."""
     for odd in ({}, {"_meta": {"io.modelcontextprotocol/odd": 1}}):
         answer = await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "", "arguments": {}, **odd})
 

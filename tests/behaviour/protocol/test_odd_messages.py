@@ -131,7 +131,9 @@ async def test_a_refusal_names_the_request_that_it_answers(own_acme: Acme, named
 async def test_what_is_wrong_with_parameters_is_said(
     acme: Acme, method: str, params: dict[str, Any], code: int, place: str
 ) -> None:
-    """Ours: an error has a stable code, finds its log line and names the place; in sessions HTTP says 200 (CAL-5)."""
+    """Ours: an error has a stable code, finds its log line and names the place; in sessions the HTTP status is 200
+    (CAL-5).
+    """
     session = await _session(acme)
 
     answer = await _post(acme, _request(method, params), mcp_session_id=session.id)
@@ -154,7 +156,7 @@ async def test_what_is_wrong_with_parameters_is_said(
 async def test_every_refusal_of_the_modern_era_has_a_code_of_ours(
     acme: Acme, params: dict[str, Any], headers: dict[str, str], code: int
 ) -> None:
-    """Ours: what the SDK's judges find wrong is told with a stable code and the id of the log line (CAL-5)."""
+    """Ours: faults that the SDK finds have a stable code and the id of the log line (CAL-5)."""
     sent = {"mcp_protocol_version": MODERN, "mcp_method": "tools/list", **headers}
 
     answer = await _post(acme, _request("tools/list", params), **sent)
@@ -176,7 +178,7 @@ async def test_an_envelope_of_another_era_is_told_what_is_served(acme: Acme) -> 
 
 @pytest.mark.parametrize("verb", ["GET", "DELETE"])
 async def test_a_revision_that_nobody_knows_is_refused_on_every_verb(acme: Acme, verb: str) -> None:
-    """MCP: an unsupported version header is 400; only a known one can say that there are no streams (SRV-1)."""
+    """MCP: an unsupported version header is 400; only a known one can mean that there are no streams (SRV-1)."""
     session = await _session(acme)
 
     for version, status in (("2099-01-01", 400), ("banana", 400), (MODERN, 405)):

@@ -1,4 +1,4 @@
-"""Pages of other sites: what a browser is told before it lets one call, and what the page may read of an answer."""
+"""Pages of other sites: the preflight before a browser's call, and the headers of a response that the page may read."""
 
 from collections.abc import AsyncGenerator
 
@@ -66,7 +66,9 @@ async def test_other_pages_are_told_nothing(gateway: RunningGateway) -> None:
 
 
 async def test_the_gateways_own_pages_need_no_permission(gateway: RunningGateway) -> None:
-    """Ours: nothing is said where the operator named nobody; without its credential OPTIONS is refused (TEN-2)."""
+    """Ours: no CORS header is sent where the operator named no origin; without its credential OPTIONS is refused
+    (TEN-2).
+    """
     answer = await _preflight(gateway, gateway.url)
 
     assert answer.status_code == 401
@@ -74,7 +76,7 @@ async def test_the_gateways_own_pages_need_no_permission(gateway: RunningGateway
 
 
 async def test_a_page_may_read_its_session_and_every_refusal(gateway: RunningGateway) -> None:
-    """Ours: what a client needs of an answer's headers is shown, also where the answer is an error (SRV-1)."""
+    """Ours: the response headers that a client needs are exposed, also where the response is an error (SRV-1)."""
     key = await gateway.create_key("acme")
     body = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": META}}
     headers = {"accept": ACCEPT, "origin": PAGE, "mcp-protocol-version": MODERN, "mcp-method": "server/discover"}

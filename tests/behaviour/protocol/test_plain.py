@@ -95,7 +95,7 @@ async def _both(
 
 
 def _comparable(answer: httpx.Response) -> tuple[object, ...]:
-    """What must be equal: all but the correlation id."""
+    """Equal parts of a response: all but the correlation id."""
     text = answer.text.replace(answer.headers["x-request-id"], "ID")
     value: Any = httpx.Response(200, content=text).json()
     return answer.status_code, answer.headers["content-type"], value
@@ -204,7 +204,7 @@ async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
 
 @pytest.mark.parametrize("member", [{"io.modelcontextprotocol/logLevel": "loud"}, {"progressToken": 1.5}])
 async def test_what_is_the_protocols_own_is_judged_where_nobody_needs_it(acme: Acme, member: dict[str, Any]) -> None:
-    """MCP: a log level is one of eight words and a token a string or an integer, wherever they are said (SRV-1)."""
+    """MCP: a log level is one of eight words and a token a string or an integer, in each place (SRV-1)."""
     params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": {**META, **member}}
 
     refused = await _send(acme, params, None, 1)
@@ -223,7 +223,7 @@ async def test_what_is_the_protocols_own_is_judged_where_nobody_needs_it(acme: A
     ],
 )
 async def test_headers_that_disagree_with_a_plain_body_are_refused(acme: Acme, change: dict[str, str]) -> None:
-    """MCP: what the headers mirror is compared with the body, whichever way a request takes (SRV-1, TEN-5)."""
+    """MCP: the mirrored headers are compared with the body, on each path of a request (SRV-1, TEN-5)."""
     headers = {
         "authorization": f"Bearer {acme.key}",
         "accept": ACCEPT,

@@ -1,4 +1,4 @@
-"""Primitives whose stored definitions nobody here understands, as a newer release or a damaged disk may leave them."""
+"""Primitives whose stored definitions cannot be read, as after a newer release or a damaged disk."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ ASKED: dict[str, dict[str, Any]] = {
 UNREADABLE = '{"name": "x", "inputSchema": 5, "mimeType": 5, "arguments": 5}'
 UNREADABLE_MIRROR = '{"name": "x", "x-mcp-header": 5, "mimeType": 5, "arguments": 5}'
 ODD = {"io.modelcontextprotocol/odd": 1}
-"""What has this in `_meta` is for the SDK to judge."""
+"""A request with this in `_meta` is judged by the SDK."""
 
 
 @pytest.mark.parametrize("stored", [UNREADABLE, UNREADABLE_MIRROR])

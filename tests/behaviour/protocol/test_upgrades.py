@@ -42,7 +42,7 @@ def _head(acme: Acme, *fields: str) -> bytes:
 
 
 async def _converse(acme: Acme, *parts: bytes) -> list[bytes]:
-    """Say these parts, each when the one before was taken, and hear as many whole answers as calls were made."""
+    """Send these parts, each after the one before was taken, and read as many whole answers as calls were made."""
     port = int(acme.gateway.url.rpartition(":")[2])
     heard = b""
     with anyio.fail_after(PATIENCE_S):
@@ -85,7 +85,7 @@ async def test_a_request_without_a_body_may_wish_too(acme: Acme) -> None:
 
 
 async def test_many_wishes_at_once_are_read_one_after_the_other(acme: Acme) -> None:
-    """Ours: how many requests come in one piece is for the client to choose, and exhausts nothing (TEN-5)."""
+    """Ours: the client chooses how many requests come in one piece, and exhausts nothing (TEN-5)."""
     wish = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
     last = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 
@@ -97,7 +97,7 @@ async def test_many_wishes_at_once_are_read_one_after_the_other(acme: Acme) -> N
 
 @pytest.mark.parametrize("framing", [("Content-Length: 5", "Transfer-Encoding: chunked"), ("Content-Length: 5",) * 2])
 async def test_ambiguous_framing_is_refused_with_a_wish_as_without(acme: Acme, framing: Sequence[str]) -> None:
-    """Ours: who reads on does not read otherwise (TEN-5)."""
+    """Ours: a reader that continues reads the same (TEN-5)."""
     answers = await _converse(acme, _head(acme, *WISHES[0], *framing) + b"5\r\nhello\r\n0\r\n\r\n")
 
     assert [answer[:3] for answer in answers] == [b"400"]

@@ -41,7 +41,7 @@ async def _call(
 
 
 async def test_an_answer_that_is_there_is_not_asked_for(greeting: Acme) -> None:
-    """MCP: a client that knows the question may bring its answer; keys that nobody asks for do not matter (SRV-5)."""
+    """MCP: a client that knows the question may send its answer; unrequested keys have no effect (SRV-5)."""
     answer = await _call(greeting, "greet", {"user_name": ADA, "else": ADA}, elicitation={})
 
     assert answer["result"]["content"][0]["text"] == "Hello, Ada!"

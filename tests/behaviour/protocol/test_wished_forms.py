@@ -1,4 +1,4 @@
-"""How a client's headers are understood: whitespace around a value, and what it would rather be answered with."""
+"""Understanding of a client's headers: whitespace around a value, and the preferred form of the response."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Listen streams over two replicas: what is changed at one is told by the other, whatever became of the event."""
+"""Listen streams over two replicas: a change at one is notified by the other, with or without the event."""
 
 from collections.abc import AsyncIterable
 from contextlib import AsyncExitStack
@@ -27,7 +27,7 @@ async def _change(acme: Acme) -> None:
 
 
 async def test_a_change_at_a_is_told_by_b(acme: Acme) -> None:
-    """Ours: a stream hears of what any replica commits (CAP-2)."""
+    """Ours: a stream receives the commits of every replica (CAP-2)."""
     async with (
         acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as client,
         client.listen(tools_list_changed=True) as stream,
@@ -73,7 +73,7 @@ async def test_a_change_that_nobody_told_of_is_told_when_b_finds_it_out(acme: Ac
 
 
 async def test_a_stream_of_a_deleted_tenant_ends(acme: Acme) -> None:
-    """Ours: a tenant that is gone is gone for whoever listens, too, on every replica (TEN-1)."""
+    """Ours: a deleted tenant is gone for listeners, too, on every replica (TEN-1)."""
     async with (
         acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as client,
         client.listen(tools_list_changed=True) as stream,
@@ -85,7 +85,7 @@ async def test_a_stream_of_a_deleted_tenant_ends(acme: Acme) -> None:
 
 
 async def test_streams_of_ended_keys_end_although_nobody_was_told(acme: Acme) -> None:
-    """Ours: what was said of the key and of the catalog is lost, and the streams end all the same (TEN-2, RES-6)."""
+    """Ours: the events about the key and the catalog are lost, and the streams end all the same (TEN-2, RES-6)."""
     gateway, listening = acme.replicas.a.gateway, anyio.Event()
     names = ("revoke", "rotate", "delete")
     keys = {name: await gateway.create_key(acme.slug) for name in names}

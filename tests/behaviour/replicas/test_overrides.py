@@ -70,7 +70,7 @@ async def test_a_tool_is_renamed_under_an_open_client(acme: Acme, mode: Mode) ->
 
 
 async def test_of_two_who_want_a_name_at_once_one_gets_it(acme: Acme) -> None:
-    """Ours: at two replicas at the same moment, the other is told who has it (OAS-6)."""
+    """Ours: at two replicas at the same moment, the second one gets an error that names the owner (OAS-6)."""
     statuses: list[int] = []
 
     async def rename(tool: str, number: int) -> None:
@@ -87,7 +87,7 @@ async def test_of_two_who_want_a_name_at_once_one_gets_it(acme: Acme) -> None:
 
 
 async def test_of_two_changes_of_one_tool_none_is_lost(acme: Acme) -> None:
-    """Ours: both apply, or the second is told to read again; never one over the other (OAS-6)."""
+    """Ours: both apply, or the second has to read again; never one over the other (OAS-6)."""
     done: list[str] = []
 
     async def change(number: int, member: str) -> None:

@@ -1,4 +1,4 @@
-"""What one replica commits, the other shows: told by an event, or found out when the event was lost."""
+"""Commits of one replica that the other shows: by an event, or by a check after a lost event."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
@@ -41,7 +41,7 @@ async def _refuses(acme: Acme, key: str, *, within: float, slug: str | None = No
 
 
 async def _status(replicas: Replicas, slug: str, key: str) -> int:
-    """What the second replica says to a request without a session: 400 when the key is good."""
+    """Response of the second replica to a request without a session: 400 when the key is good."""
     async with replicas.http(key, to=replicas.b) as http:
         body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         return (await http.post(f"/t/{slug}/mcp", json=body, headers={"accept": ACCEPT})).status_code
@@ -84,7 +84,7 @@ async def _denies(client: Client, *, within: float) -> None:
 
 @contextmanager
 def _cut_off(acme: Acme) -> Generator[None]:
-    """While the block runs the second replica is stopped, and what it would have heard is lost for good."""
+    """While the block runs the second replica is stopped, and its events are lost for good."""
     acme.replicas.b.pause()
     acme.replicas.b.drop_subscription()
     try:
@@ -95,7 +95,7 @@ def _cut_off(acme: Acme) -> Generator[None]:
 
 @contextmanager
 def _lost(acme: Acme) -> Generator[None]:
-    """While the block runs, nothing that the first replica says is heard, and nobody notices."""
+    """While the block runs, no event of the first replica arrives, and no error shows it."""
     with acme.replicas.a.muted():
         yield
 
@@ -130,7 +130,7 @@ async def test_sources_that_come_change_and_go_at_a_are_shown_by_b(acme: Acme, m
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 @ways
 async def test_a_policy_set_at_a_is_kept_by_b(acme: Acme, mode: Mode, way: Way) -> None:
-    """Ours: what a tenant forbids is forbidden at every replica (SAF-2, CON-2)."""
+    """Ours: a prohibition of a tenant holds at every replica (SAF-2, CON-2)."""
     async with acme.replicas.client(acme.slug, acme.key, mode, to=acme.replicas.b) as client:
         assert not (await client.call_tool("get_pet", {"id": 7})).is_error
         with way(acme):
@@ -248,7 +248,7 @@ async def test_a_private_upstream_permitted_and_withdrawn_at_a_is_so_at_b(acme: 
 
 
 async def test_changes_at_both_replicas_at_once_end_in_one_list(acme: Acme) -> None:
-    """Ours: whoever changed last, all replicas show the same in the end (CON-2)."""
+    """Ours: all replicas show the last change in the end (CON-2)."""
     async with anyio.create_task_group() as group:
         for number, replica in enumerate(acme.replicas.all * 3):
             name = f"s{number}"

@@ -14,7 +14,7 @@ TOOLS = ["create_pet", "delete_pet", "get_pet", "list_pets"]
 
 
 async def test_both_replicas_serve_one_catalog(acme: Acme) -> None:
-    """Ours: what is written at one process is read at the other (SRV-1)."""
+    """Ours: data that one process writes are read by the other (SRV-1)."""
     replicas = acme.replicas
 
     assert replicas.a.pid != replicas.b.pid
@@ -58,7 +58,7 @@ async def test_a_killed_replica_gets_no_requests_until_it_is_started_again(acme:
 
 
 async def test_a_paused_replica_answers_when_it_is_resumed(acme: Acme) -> None:
-    """Ours: a stopped process keeps its sockets and says nothing (SRV-4)."""
+    """Ours: a stopped process keeps its sockets and does not respond (SRV-4)."""
     replica = acme.replicas.b
     replica.pause()
     async with acme.replicas.http(acme.key, to=replica) as http:
@@ -69,7 +69,7 @@ async def test_a_paused_replica_answers_when_it_is_resumed(acme: Acme) -> None:
 
 
 async def test_a_stopped_replica_exits_with_0_and_leaves_its_log(replicas: Replicas) -> None:
-    """Ours: SIGTERM ends a replica in order, and the log tells (SRV-3)."""
+    """Ours: SIGTERM ends a replica in order, and the log shows it (SRV-3)."""
     replica = replicas.b
     with anyio.fail_after(20):
         assert await replica.stop() == 0

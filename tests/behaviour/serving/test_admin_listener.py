@@ -179,7 +179,7 @@ def test_half_a_configuration_of_the_listener_is_refused() -> None:
 
 @pytest.mark.usefixtures("settings")
 def test_a_taken_admin_port_is_named() -> None:
-    """Ours: one line says which setting and which address (ISO-6)."""
+    """Ours: one line names the setting and the address (ISO-6)."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         with pytest.raises(BrokenSetting, match=f"GATEWAY_ADMIN_PORT: cannot listen on 127.0.0.1:{port}"):
@@ -188,7 +188,7 @@ def test_a_taken_admin_port_is_named() -> None:
 
 @pytest.mark.usefixtures("settings")
 async def test_an_application_in_another_server_has_one_listener() -> None:
-    """Ours: what cannot be kept apart is refused, not merged (ISO-6)."""
+    """Ours: listeners that cannot be separated are refused, not merged (ISO-6)."""
     hosted = GatewayApp(load_settings(admin_port=8081), Registrations())
     sent: list[str] = []
 

@@ -91,7 +91,7 @@ async def test_embedded_servers_that_crash_are_back_with_all_they_had(tmp_path: 
 
 
 async def test_an_embedded_server_that_stays_down_ends_the_gateway_with_its_reason(tmp_path: Path) -> None:
-    """Ours: the last line says what PostgreSQL said, and the exit code is not 0 (SRV-3)."""
+    """Ours: the last line repeats PostgreSQL's message, and the exit code is not 0 (SRV-3)."""
     async with _serving(tmp_path) as gateway:
         gateway.break_postgres()
         gateway.kill("postgres/postmaster.pid")

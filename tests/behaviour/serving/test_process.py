@@ -159,7 +159,7 @@ async def test_a_second_start_finds_what_the_first_kept(tmp_path: Path, upstream
 async def test_a_broken_setting_is_one_line_and_an_exit_code(
     tmp_path: Path, variables: dict[str, str], said: str
 ) -> None:
-    """Ours: the operator reads which variable to mend (SRV-3)."""
+    """Ours: the operator reads which variable to correct (SRV-3)."""
     arguments = ["serve", "--data-dir", str(tmp_path / "d")]
 
     done = await run_gateway(arguments, folder=tmp_path, variables=_environment(**variables))
@@ -174,7 +174,7 @@ async def test_a_broken_setting_is_one_line_and_an_exit_code(
 async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id(
     tmp_path: Path, upstream: RecordingUpstream, database_url: str, redis_url: str, level: str
 ) -> None:
-    """Ours: whoever operates the gateway finds a call by its id; at level debug, each has a line (CAL-4)."""
+    """Ours: the operator finds a call by its id; at level debug, each has a line (CAL-4)."""
     port = free_port()
     servers = {"GATEWAY_DATABASE_URL": database_url, "GATEWAY_REDIS_URL": redis_url, "GATEWAY_SECRET_KEYS": SECRET_KEY}
     servers["GATEWAY_EGRESS_ALLOW"] = upstream.authority

@@ -1,4 +1,4 @@
-"""Traces of calls, as a collector receives them: who served what for how long, and nothing of what was said."""
+"""Traces of calls, as a collector receives them: server and duration, and no content."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ _CALL: dict[str, Any] = {"name": "find_thing", "arguments": {"id": "canary-path"
 
 @dataclass(slots=True, kw_only=True)
 class Collected:
-    """What the collector was sent; complete once the gateway has closed."""
+    """Spans at the collector; complete once the gateway has closed."""
 
     collector: RecordingUpstream
     upstream: RecordingUpstream
@@ -156,7 +156,9 @@ async def test_nothing_that_was_said_is_in_a_trace(
 async def test_what_failed_says_so_in_one_word(
     collected: Collected, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: a span's error is our stable code, a tool's error is marked, the upstream's status stands there (SRV-6)."""
+    """Ours: a span's error is our stable code, a tool's error is marked, the upstream's status is an attribute
+    (SRV-6).
+    """
     async with _running(collected, database_url, redis_url, monkeypatch) as gateway:
         await gateway.rpc("acme", collected.key, "tools/call", {"name": "no_such", "arguments": {}})
         session = await open_session(gateway, "acme", collected.key)

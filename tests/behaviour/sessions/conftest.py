@@ -1,4 +1,4 @@
-"""Two replicas with a tenant whose tools talk: they tell progress, log, ask, and take their time."""
+"""Two replicas with a tenant whose tools report progress, log, ask the user, and run long."""
 
 import itertools
 from collections.abc import AsyncGenerator, Collection, Iterator
@@ -113,12 +113,12 @@ class Talk:
             yield client
 
     def stored(self, pattern: str) -> list[bytes]:
-        """What Redis has under such names."""
+        """Content of Redis under such names."""
         with commanding(self.redis_url) as command:
             return cast(list[bytes], command("KEYS", pattern))
 
     async def update(self, uri: str, gateway: RunningGateway | None = None) -> None:
-        """Say that a resource has changed."""
+        """Report that a resource has changed."""
         answer = await (gateway or self.gateway).admin.post(
             f"/tenants/{self.slug}/resources/updated", json={"uri": uri}
         )
@@ -126,7 +126,7 @@ class Talk:
 
 
 class _Split(httpx2.AsyncHTTPTransport):
-    """What is GET goes to one replica, everything else to another."""
+    """GET requests go to one replica, all others to another."""
 
     def __init__(self, stream: Replica, messages: Replica) -> None:
         super().__init__(trust_env=False)

@@ -168,7 +168,7 @@ async def _activate(talk: Talk, document: dict[str, Any]) -> None:
 
 
 async def test_an_activation_ends_the_approvals_of_tools_that_it_changes(talk: Talk, office: Office) -> None:
-    """Ours: what was approved for another definition never runs; calls of other tools go on (OAS-6, SAF-3)."""
+    """Ours: an approval for another definition never runs; calls of other tools continue (OAS-6, SAF-3)."""
     document, results = pets(talk.upstream.url), list[types.CallToolResult]()
     asked: dict[str, Any] = {}
 

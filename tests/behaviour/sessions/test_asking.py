@@ -1,4 +1,6 @@
-"""What a call asks its client: on its own stream, answered at any replica, once, and not waited for without end."""
+"""Questions of a call to its client: on its own stream, answered at any replica, once, and not waited for
+without end.
+"""
 
 import asyncio
 from typing import Any, cast
@@ -46,7 +48,7 @@ async def test_an_answer_may_reach_another_replica_than_the_call(talk: Talk, rev
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_content_that_does_not_match_the_form_ends_the_call(talk: Talk, mode: Mode) -> None:
-    """MCP: what a user filled in is validated; the handler never sees what does not fit (SRV-1, CAL-4)."""
+    """MCP: content that a user filled in is validated; the handler never sees invalid content (SRV-1, CAL-4)."""
     contents: list[dict[str, Any]] = [{"confirm": "yes"}, {}, {"confirm": True}]
 
     async def answer(*_: Any) -> ElicitResult:
@@ -83,7 +85,9 @@ async def test_a_page_is_opened_where_the_client_can(talk: Talk) -> None:
 async def test_a_client_is_not_asked_what_it_did_not_declare(
     talk: Talk, name: str, capabilities: dict[str, Any]
 ) -> None:
-    """MCP: only declared capabilities are used; the call fails as a result that says so (SRV-1)."""
+    """MCP: only declared capabilities are used; otherwise the call fails with a result that names the missing one
+    (SRV-1).
+    """
     wire = await talk.wire(**capabilities)
 
     answer = (await wire.post(talk.replicas.a, call(name))).json()
@@ -112,7 +116,7 @@ async def test_sampling_and_roots_are_passed_through(talk: Talk) -> None:
 
 
 async def test_only_the_first_answer_counts(talk: Talk) -> None:
-    """Ours: a second answer to the same question is taken by nobody (SRV-2)."""
+    """Ours: a second answer to the same question has no effect (SRV-2)."""
     wire = await talk.wire(elicitation={})
     async with wire.streaming(talk.replicas.a, call("twice")) as events:
         first = await events.message()
@@ -129,7 +133,7 @@ async def test_only_the_first_answer_counts(talk: Talk) -> None:
 
 
 async def test_an_answer_counts_in_its_own_session_only(talk: Talk) -> None:
-    """Ours: who knows the id of another session's question answers nothing (TEN-1, TEN-5)."""
+    """Ours: the id of another session's question does not permit an answer to it (TEN-1, TEN-5)."""
     wire, thief = await talk.wire(elicitation={}), await talk.wire(elicitation={})
     stranger = await talk.wire(key=await talk.gateway.create_key(talk.slug), elicitation={})
     async with wire.streaming(talk.replicas.a, call("danger")) as events:
@@ -197,7 +201,7 @@ async def test_an_answer_is_found_when_its_message_is_lost(talk: Talk) -> None:
 
 
 async def test_a_call_that_is_cancelled_takes_its_question_back(talk: Talk) -> None:
-    """MCP: the server cancels what it asked for when nobody waits for it any more (SRV-1)."""
+    """MCP: the server cancels its request when its caller no longer waits (SRV-1)."""
     wire = await talk.wire(elicitation={})
     async with wire.streaming(talk.replicas.a, call("danger")) as events:
         asked = await events.message()
@@ -276,7 +280,7 @@ async def test_the_log_level_is_the_sessions_and_holds_everywhere(talk: Talk) ->
 
 
 async def test_pings_go_both_ways(talk: Talk) -> None:
-    """MCP: a ping is answered at once; an answer to one of ours that nobody waits for is taken (SRV-1)."""
+    """MCP: a ping is answered at once; an answer to an expired ping of ours is accepted (SRV-1)."""
     wire = await talk.wire()
 
     ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
@@ -286,7 +290,9 @@ async def test_pings_go_both_ways(talk: Talk) -> None:
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_a_call_that_tells_too_much_is_held_to_a_measure(own_talk: Talk, mode: Mode) -> None:
-    """Ours: in both eras the newest of its progress is told, and of how many log messages none was (TEN-5, SRV-1)."""
+    """Ours: in both eras the newest of its progress is sent, and the number of suppressed log messages (TEN-5,
+    SRV-1).
+    """
     lines, last = 69, 30
     steps: list[dict[str, Any]] = [{"log": {"level": "error", "data": f"line {n}"}} for n in range(lines)]
     steps += [{"progress": {"progress": n, "total": last}} for n in range(1, last + 1)]

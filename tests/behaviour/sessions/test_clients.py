@@ -43,7 +43,7 @@ async def test_calls_reach_both_replicas(talk: Talk, mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_progress_arrives_as_it_is_told(talk: Talk, mode: Mode) -> None:
-    """MCP: progress for whoever asks for it, each once and in order (SRV-1)."""
+    """MCP: progress reaches a client that requests it, each once and in order (SRV-1)."""
     told: list[float] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -69,7 +69,7 @@ async def test_questions_are_answered_through_another_replica(talk: Talk, mode: 
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_several_rounds_do_everything_once(talk: Talk, mode: Mode) -> None:
-    """Ours: what was done before a question is not done again after its answer (CAL-4)."""
+    """Ours: steps before a question are not repeated after its answer (CAL-4)."""
     async with talk.replicas.client(talk.slug, talk.key, mode, elicitation_callback=_accept) as client:
         answer = await client.call_tool("twice", {})
 

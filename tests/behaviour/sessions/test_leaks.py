@@ -47,7 +47,7 @@ class House:
     counted: Sequence[Any]
 
     def in_use(self) -> dict[str, int]:
-        """How much of everything is in use."""
+        """Number of each resource in use."""
         parts = {type(part).__name__: len(part) for part in self.counted}
         return {**parts, "open": self.connections.open_count, "following": self.connections.subscriber_count}
 

@@ -78,7 +78,7 @@ async def _ask(talk: Talk, name: str = "danger", at: Replica | None = None) -> d
 
 
 async def test_a_fast_answer_is_json_and_one_that_says_something_is_a_stream(talk: Talk) -> None:
-    """MCP: the server chooses; a stream has what was said, then the answer, and closes (SRV-1)."""
+    """MCP: the server chooses; a stream has its messages, then the answer, and closes (SRV-1)."""
     plain = await _post(talk, talk.replicas.a, "tools/call", {"name": "echo", "arguments": {"name": "you"}})
     quiet = await _post(talk, talk.replicas.a, "tools/call", {"name": "count", "arguments": {}})
     async with _streaming(
@@ -145,7 +145,7 @@ async def test_a_state_is_good_once(talk: Talk) -> None:
 
 
 async def test_a_state_belongs_to_its_principal_its_tool_and_its_arguments(own_talk: Talk) -> None:
-    """Ours: what was asked for one call cannot be answered into another (TEN-5, SAF-3)."""
+    """Ours: the answer for one call is refused by another (TEN-5, SAF-3)."""
     stranger = await own_talk.gateway.create_key(own_talk.slug)
     await add(own_talk.gateway, own_talk.slug, "tools", _asking("other"))
 
@@ -176,7 +176,7 @@ def _asking(name: str) -> dict[str, Any]:
 
 
 async def test_a_confirmation_that_was_not_asked_for_counts_for_nothing(own_talk: Talk) -> None:
-    """Ours: a client cannot confirm before it was asked to; only a sealed state says that it was (TEN-5, SAF-2)."""
+    """Ours: a client cannot confirm before it was asked to; only a sealed state proves that it was (TEN-5, SAF-2)."""
     policy = {"moderate": "confirm"}
     (await own_talk.gateway.admin.patch(f"/tenants/{own_talk.slug}/policy", json=policy)).raise_for_status()
     await add(own_talk.gateway, own_talk.slug, "tools", {**static_tool("touchy"), "safety": "moderate"})
@@ -228,7 +228,7 @@ async def test_what_is_no_answer_is_refused(talk: Talk, answer: Any) -> None:
 
 @pytest.mark.parametrize("name", ["get_pet", "silent", "wait"])
 async def test_leaving_is_cancelling(own_talk: Talk, name: str) -> None:
-    """MCP: a client that disconnects has cancelled: the upstream is let go, the trail says so (SRV-1, SAF-4)."""
+    """MCP: a client that disconnects has cancelled: the upstream is released, the trail records it (SRV-1, SAF-4)."""
     own_talk.upstream.gate = asyncio.Event()
     arguments = {"id": 7} if name == "get_pet" else {}
 
@@ -267,8 +267,8 @@ async def patient(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway, 
 async def test_leaving_ends_the_upstream_call(
     patient: tuple[RunningGateway, PatientUpstream, str], accept: str, meta: dict[str, Any]
 ) -> None:
-    """Ours: the connection to the upstream is given up when nobody waits for it any more, whichever way the call goes
-    and also where the client takes no stream (SRV-1).
+    """Ours: the connection to the upstream is closed when its caller no longer waits, on each path of the call and also
+    where the client takes no stream (SRV-1).
     """
     gateway, upstream, key = patient
     upstream.arrived.clear()
@@ -325,7 +325,7 @@ def _note(uri: str) -> dict[str, Any]:
 
 
 async def test_a_listener_is_not_told_of_what_it_may_no_longer_read(bare_talk: Talk) -> None:
-    """Ours: what is told is what could be read now (RES-4, TEN-5)."""
+    """Ours: a notification names what can be read now (RES-4, TEN-5)."""
     wanted = {"resourceSubscriptions": list(URIS[:2])}
     async with _streaming(bare_talk, bare_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
         await events.message()
@@ -389,7 +389,7 @@ async def test_a_drained_replica_ends_its_listeners_with_a_result(talk: Talk) ->
 
 
 async def test_what_may_have_been_missed_is_told(bare_talk: Talk) -> None:
-    """Ours: this era has no replay, so after a gap a listener is told to look at everything again (RES-4)."""
+    """Ours: this era has no replay, so after a gap a listener is notified to read everything again (RES-4)."""
     listen: dict[str, Any] = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": [URIS[0]]}}
     async with _streaming(bare_talk, bare_talk.replicas.b, "subscriptions/listen", listen) as events:
         await events.message()

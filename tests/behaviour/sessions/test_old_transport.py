@@ -88,7 +88,9 @@ async def _hears_listen(talk: Talk) -> AsyncGenerator[Events]:
 
 @pytest.mark.parametrize("hears", [_hears_old, _hears_session, _hears_listen])
 async def test_every_changed_list_is_noticed_on_every_transport(own_talk: Talk, hears: Any) -> None:
-    """MCP: what `listChanged` promises is sent for each list, whichever replica changed it (CAP-2, SRV-1)."""
+    """MCP: the notifications that `listChanged` promises are sent for each list, whichever replica changed it (CAP-2,
+    SRV-1).
+    """
     await add(own_talk.gateway, own_talk.slug, "prompts", text_prompt("greet"))
     opened: AbstractAsyncContextManager[Events] = hears(own_talk)
     async with opened as events:

@@ -1,4 +1,6 @@
-"""Pings of the server: who answers keeps its stream, who does not loses it, whichever replica hears the answer."""
+"""Pings of the server: a client that answers keeps its stream, one that does not loses it, whichever replica receives
+the answer.
+"""
 
 from contextlib import AsyncExitStack
 from typing import Any, cast
@@ -65,7 +67,7 @@ async def test_an_answer_keeps_the_stream_wherever_it_arrives(talk: Talk) -> Non
 
 
 async def test_whoever_answers_no_ping_loses_the_stream_and_not_the_session(talk: Talk) -> None:
-    """Ours: the stream of a client that is gone ends properly; old pings are not said again (SRV-2, TEN-5)."""
+    """Ours: the stream of a client that is gone ends properly; old pings are not sent again (SRV-2, TEN-5)."""
     wire, other = await talk.wire(), await talk.wire()
     async with wire.listening(talk.replicas.a) as events:
         place = (await events.next()).id

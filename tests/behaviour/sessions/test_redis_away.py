@@ -1,4 +1,4 @@
-"""Redis is away for a while: what cannot be done is refused with a hint, what was begun is finished, streams go on."""
+"""Redis is away for a while: impossible requests are refused with a hint, begun ones are finished, streams continue."""
 
 import asyncio
 import tempfile
@@ -79,7 +79,7 @@ async def acme(world: World) -> Acme:
 
 
 async def test_a_session_is_refused_with_a_hint_and_goes_on_afterwards(acme: Acme) -> None:
-    """Ours: without Redis nobody knows a session: 503 and when to come again, then it is there as before (SRV-4)."""
+    """Ours: without Redis no session is known: 503 with a retry hint, then it works as before (SRV-4)."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with acme.client() as client:
         acme.redis.freeze()
@@ -98,7 +98,7 @@ async def test_a_session_is_refused_with_a_hint_and_goes_on_afterwards(acme: Acm
 
 
 async def test_an_answer_that_cannot_be_written_down_is_sent_all_the_same(acme: Acme) -> None:
-    """Ours: who is still connected has its answer, and it is written down when that is possible again (SRV-4)."""
+    """Ours: a connected client has its answer, and the entry is written when that is possible again (SRV-4)."""
     acme.upstream.gate = asyncio.Event()
     async with acme.client() as client:
         async with client.stream("POST", "/t/acme/mcp", json=call("wait", progressToken=1)) as response:

@@ -1,4 +1,4 @@
-"""A replica that is killed, ended or frozen: sessions go on elsewhere, and nobody waits for ever."""
+"""A replica that is killed, ended or frozen: sessions continue elsewhere, and no client waits without end."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ async def _until_cut(events: Events) -> None:
 
 
 async def test_a_killed_replica_takes_neither_sessions_nor_streams_with_it(talk: Talk) -> None:
-    """Ours: the session goes on, its stream is resumed, what happened meanwhile is told (SRV-2, SRV-3)."""
+    """Ours: the session continues, its stream is resumed, and missed messages are sent (SRV-2, SRV-3)."""
     a, b = talk.replicas.a, talk.replicas.b
     wire = await talk.wire()
     await wire.post(b, request("resources/subscribe", {"uri": "note://1"}))
@@ -53,7 +53,7 @@ async def test_a_killed_replica_takes_neither_sessions_nor_streams_with_it(talk:
 
 
 async def test_a_call_in_flight_ends_with_a_clean_error(talk: Talk) -> None:
-    """Ours: who comes back for the answer of a killed replica learns within 5 s that there is none (SRV-3)."""
+    """Ours: a client that resumes the stream of a killed replica learns within 5 s that there is no answer (SRV-3)."""
     a, b = talk.replicas.a, talk.replicas.b
     wire = await talk.wire()
     talk.upstream.gate = asyncio.Event()
@@ -135,7 +135,7 @@ async def test_a_drained_replica_ends_its_streams_properly(talk: Talk) -> None:
 
 
 async def test_a_call_that_outlives_the_drain_says_so(talk: Talk) -> None:
-    """Ours: whoever was cut off by the end of a replica finds an answer at another one (SRV-3)."""
+    """Ours: a client that the end of a replica disconnected finds an answer at another one (SRV-3)."""
     a, b = talk.replicas.a, talk.replicas.b
     wire = await talk.wire()
     talk.upstream.gate = asyncio.Event()
@@ -165,7 +165,7 @@ async def test_streams_recover_when_messages_are_lost(talk: Talk) -> None:
 
 
 async def test_an_ended_session_is_noticed_without_a_message(talk: Talk) -> None:
-    """Ours: a stream whose session ended while nobody could say so ends all the same (RES-6)."""
+    """Ours: a stream whose session ended without an event ends all the same (RES-6)."""
     wire = await talk.wire()
     async with wire.listening(talk.replicas.b) as events:
         await events.next()

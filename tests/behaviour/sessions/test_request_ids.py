@@ -14,7 +14,7 @@ from tests.support.gateway import ACCEPT
 from tests.support.replicas import Replica, commanding, forget_killed, until
 
 JSON = "application/json"
-"""What a client accepts that takes no stream, so that its request never becomes one."""
+"""Accept header of a client that takes no stream, so that its request never becomes one."""
 
 
 def _is_claimed(talk: Talk, session: str) -> bool:
@@ -43,7 +43,7 @@ async def _running(talk: Talk, wire: Wire, at: Replica) -> AsyncGenerator["async
 
 
 async def test_an_id_in_use_elsewhere_is_refused_before_there_is_a_stream(talk: Talk) -> None:
-    """Ours: what runs for a moment keeps its id from the other replica, and gives it back with its answer (SRV-2)."""
+    """Ours: a short request keeps its id from the other replica, and releases it with its answer (SRV-2)."""
     a, b = talk.replicas.all
     wire, other = await talk.wire(), await talk.wire()
     async with _running(talk, wire, a) as running:
@@ -65,7 +65,7 @@ async def test_an_id_in_use_elsewhere_is_refused_before_there_is_a_stream(talk: 
 
 
 async def test_a_killed_replica_keeps_no_ids(talk: Talk) -> None:
-    """Ours: what a replica claimed is free when it is gone (SRV-2, SRV-3)."""
+    """Ours: a claim of a replica that is gone is free (SRV-2, SRV-3)."""
     a, b = talk.replicas.all
     wire = await talk.wire()
     async with _running(talk, wire, a) as running:

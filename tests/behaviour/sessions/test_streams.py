@@ -1,4 +1,4 @@
-"""Streams of sessions: begun when something is said, resumed anywhere, each event once, one reader at a time."""
+"""Streams of sessions: begun with the first message, resumed anywhere, each event once, one reader at a time."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ async def _arrived(talk: Talk) -> None:
 
 
 async def test_a_fast_answer_is_json(talk: Talk) -> None:
-    """MCP: the server chooses; what is said at once needs no stream (SRV-1)."""
+    """MCP: the server chooses; an immediate answer needs no stream (SRV-1)."""
     wire = await talk.wire()
 
     answer = await wire.post(talk.replicas.b, call("echo", {"name": "you"}))
@@ -60,7 +60,7 @@ async def test_what_is_said_before_the_answer_begins_a_stream(talk: Talk, revisi
 
 
 async def test_without_a_token_there_is_no_progress_and_no_stream(talk: Talk) -> None:
-    """MCP: progress is told to whoever asked for it (SRV-1)."""
+    """MCP: progress is sent to the client that requested it (SRV-1)."""
     wire = await talk.wire()
 
     answer = await wire.post(talk.replicas.a, call("count"))
@@ -187,7 +187,7 @@ async def test_a_result_larger_than_an_entry_is_not_lost(talk: Talk) -> None:
 
 
 async def test_the_newest_stream_is_the_one_that_is_served(talk: Talk) -> None:
-    """Ours: a client that opens its stream anew, anywhere, ends the old one properly (SRV-2)."""
+    """Ours: a client that opens its stream again, anywhere, ends the old one properly (SRV-2)."""
     wire = await talk.wire()
     async with wire.listening(talk.replicas.a) as old:
         await old.next()
@@ -224,7 +224,7 @@ async def test_a_place_that_is_none_is_refused(talk: Talk, place: str) -> None:
 
 
 async def test_a_stream_that_never_was_ends_at_once(talk: Talk) -> None:
-    """Ours: whoever comes back to nothing does not wait for ever (SRV-2)."""
+    """Ours: a client that resumes an empty stream does not wait without end (SRV-2)."""
     wire = await talk.wire()
 
     async with wire.listening(talk.replicas.a, "rabcdefgh12345678/1-1") as events:
@@ -243,7 +243,7 @@ async def test_a_client_that_takes_no_stream_gets_none(talk: Talk) -> None:
 
 
 async def test_a_request_id_in_use_is_refused(talk: Talk) -> None:
-    """Ours: two running requests of one id cannot be told apart, so the second is refused, anywhere (SRV-1)."""
+    """Ours: two running requests of one id cannot be distinguished, so the second is refused, anywhere (SRV-1)."""
     wire = await talk.wire()
     talk.upstream.gate = asyncio.Event()
     async with wire.streaming(talk.replicas.a, call("wait", progressToken=1)) as events:

@@ -1,4 +1,4 @@
-"""Updates and notices on the streams of sessions: to whoever asked and may know, on whatever replica, once."""
+"""Updates and notices on the streams of sessions: to each permitted subscriber, on any replica, once."""
 
 import asyncio
 from typing import Any
@@ -39,7 +39,7 @@ async def test_an_update_reaches_its_subscriber_wherever_it_was_said(talk: Talk)
 
 
 async def test_an_update_waits_for_its_subscriber(talk: Talk) -> None:
-    """Ours: what happened while no stream was open is told when there is one, once (RES-4, SRV-2)."""
+    """Ours: changes while no stream was open are sent when there is one, once (RES-4, SRV-2)."""
     wire = await talk.wire()
     await _subscribe(talk, wire, "note://1")
     await talk.update("note://1")
@@ -83,7 +83,7 @@ async def test_after_unsubscribing_nothing_is_told(talk: Talk) -> None:
 
 @pytest.mark.parametrize("uri", ["note://none", "", "file:///etc/passwd"])
 async def test_what_cannot_be_read_cannot_be_subscribed_to(talk: Talk, uri: str) -> None:
-    """Ours: subscribing tells nothing of what reading would not (RES-4)."""
+    """Ours: a subscription reveals nothing that reading would not (RES-4)."""
     wire = await talk.wire()
 
     answer = (await wire.post(talk.replicas.a, request("resources/subscribe", {"uri": uri}))).json()
@@ -92,7 +92,7 @@ async def test_what_cannot_be_read_cannot_be_subscribed_to(talk: Talk, uri: str)
 
 
 async def test_a_profile_is_told_of_what_it_shows_only(bare_talk: Talk) -> None:
-    """Ours: who loses sight of a resource hears no more of it (RES-4, TEN-5)."""
+    """Ours: a subscriber that can no longer read a resource receives no more of it (RES-4, TEN-5)."""
     await add(bare_talk.gateway, bare_talk.slug, "profiles", {"name": "some", "include": [{"names": ["note://1"]}]})
     wire = Wire(bare_talk.replicas, f"{bare_talk.slug}/some", bare_talk.key)
     bare_talk.stack.push_async_callback(wire.close)
@@ -123,7 +123,7 @@ async def test_a_profile_is_told_of_what_it_shows_only(bare_talk: Talk) -> None:
     ],
 )
 async def test_a_changed_list_is_noticed(bare_talk: Talk, nouns: str, body: dict[str, Any], method: str) -> None:
-    """MCP: `listChanged` was declared, so it is told, and once for what comes together (CAP-2, SRV-1)."""
+    """MCP: `listChanged` is declared, so it is sent, and once for simultaneous changes (CAP-2, SRV-1)."""
     wire = await bare_talk.wire()
     async with wire.listening(bare_talk.replicas.b) as events:
         await events.next()
@@ -138,7 +138,7 @@ async def test_a_changed_list_is_noticed(bare_talk: Talk, nouns: str, body: dict
 
 
 async def test_a_change_that_was_missed_is_noticed_on_return(bare_talk: Talk) -> None:
-    """Ours: a stream's place says up to which revision its client was told (SRV-2)."""
+    """Ours: a stream's place records the last revision that its client was sent (SRV-2)."""
     wire = await bare_talk.wire()
     async with wire.listening(bare_talk.replicas.a) as events:
         place = (await events.next()).id
@@ -151,7 +151,7 @@ async def test_a_change_that_was_missed_is_noticed_on_return(bare_talk: Talk) ->
 
 
 async def test_no_two_events_of_a_session_have_one_id(bare_talk: Talk) -> None:
-    """MCP: an event's id is there once in a session, also where two streams tell the same (SRV-2)."""
+    """MCP: an event's id exists once in a session, also where two streams send the same (SRV-2)."""
     wire = await bare_talk.wire()
     await add(bare_talk.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
     named: list[str | None] = []

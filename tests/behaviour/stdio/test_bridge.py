@@ -283,7 +283,7 @@ async def test_an_endless_event_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_an_unreachable_gateway_is_an_error_for_each_request() -> None:
-    """Ours: the client is told, and the bridge goes on until the gateway is back (CAL-4)."""
+    """Ours: the client gets an error, and the bridge continues until the gateway is back (CAL-4)."""
 
     async def serve(streams: StdioStreams) -> None:
         await Bridge("http://127.0.0.1:1/t/acme/mcp", "key", streams).serve()

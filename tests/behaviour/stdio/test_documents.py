@@ -20,7 +20,9 @@ REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_a_document_is_served_in_every_handshake_revision(upstream: RecordingUpstream, revision: str) -> None:
-    """MCP: a client shakes hands, lists and calls; arguments reach the upstream as the document says (SRV-1, CAL-1)."""
+    """MCP: a client shakes hands, lists and calls; arguments reach the upstream as the document describes (SRV-1,
+    CAL-1).
+    """
     async with documents_client(pets_document(upstream), upstream=upstream) as client:
         begun = await client.shake_hands(revision)
         listed = (await client.ask("tools/list"))["result"]["tools"]
@@ -34,7 +36,7 @@ async def test_a_document_is_served_in_every_handshake_revision(upstream: Record
 
 
 async def test_a_document_is_served_without_a_session(upstream: RecordingUpstream) -> None:
-    """MCP: in 2026-07-28 each request stands for itself, and the server can be discovered (SRV-1)."""
+    """MCP: in 2026-07-28 each request is independent, and the server can be discovered (SRV-1)."""
     async with documents_client(pets_document(upstream), upstream=upstream) as client:
         found = (await client.ask("server/discover", modern=True))["result"]
         listed = (await client.ask("tools/list", modern=True))["result"]

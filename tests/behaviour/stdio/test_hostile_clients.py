@@ -72,7 +72,7 @@ async def test_each_line_that_is_no_message_is_answered_and_the_server_goes_on(c
 
 
 async def test_unknown_responses_and_notifications_are_ignored(client: RawClient) -> None:
-    """MCP: nothing answers a response or a notification, whatever it says (CAL-5)."""
+    """MCP: a response or a notification gets no answer, whatever its content (CAL-5)."""
     await client.shake_hands()
     await client.send(
         {"jsonrpc": "2.0", "id": "none", "result": {}},
@@ -145,7 +145,7 @@ async def test_a_last_line_without_its_end_is_a_message(client: RawClient) -> No
 
 
 async def test_a_client_that_closes_its_output_ends_the_server(acme: Tenant) -> None:
-    """Ours: nobody reads, so the server ends, even with its input open and calls in flight (SRV-3)."""
+    """Ours: the output has no reader, so the server ends, even with its input open and calls in flight (SRV-3)."""
     async with documents_client(pets_document(acme.upstream), upstream=acme.upstream) as client:
         await client.shake_hands()
         await client.ask("ping")

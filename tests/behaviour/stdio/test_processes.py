@@ -228,7 +228,7 @@ async def test_a_bridge_process_passes_on_and_ends(acme: Tenant, tmp_path: Path)
 
 
 async def test_the_lines_for_clients_start_the_same_server(pets_file: Path, tmp_path: Path) -> None:
-    """Ours: what `--client-lines` prints starts elsewhere what was asked for here, without the key in it (SRV-1)."""
+    """Ours: a line of `--client-lines` starts the same elsewhere, without the key in it (SRV-1)."""
     printed = await _run("--spec", pets_file.name, "--prefix", "p", "--client-lines", folder=pets_file.parent)
     lines = dict(line.split("  ", 1) for line in printed.out.splitlines())
     servers = json.loads(lines["Claude Desktop"].strip())["mcpServers"]["pets"]

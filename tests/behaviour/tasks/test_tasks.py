@@ -184,7 +184,7 @@ async def test_the_declaration_is_in_discover_only(client: TaskClient) -> None:
 
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
 async def test_methods_of_the_experimental_tasks_do_not_exist(client: TaskClient, method: str) -> None:
-    """MCP: what the extension removed is an unknown method (SAF-7)."""
+    """MCP: a method that the extension removed is unknown (SAF-7)."""
     assert (await client.send(method, {"taskId": "tsk_any"}))["error"]["code"] == -32601
 
 

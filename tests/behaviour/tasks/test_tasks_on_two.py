@@ -37,7 +37,7 @@ async def test_every_replica_answers_updates_and_reports(clients: tuple[TaskClie
 async def test_a_cancellation_reaches_the_replica_that_runs_the_task(
     pair: Pair, clients: tuple[TaskClient, TaskClient]
 ) -> None:
-    """Ours: the call ends where it runs, and its record says so (SAF-7)."""
+    """Ours: the call ends where it runs, and its record shows it (SAF-7)."""
     at_a, at_b = clients
     task = await _started(pair, at_a, "reads")
 
@@ -67,7 +67,7 @@ async def test_a_task_without_effects_is_run_again_after_a_kill(
 
 
 async def test_a_task_with_an_intent_is_never_run_again(pair: Pair, clients: tuple[TaskClient, TaskClient]) -> None:
-    """Ours: after an intent the outcome is unknown; the task fails and says so (SAF-3, SAF-7)."""
+    """Ours: after an intent the outcome is unknown; the task fails and states it (SAF-3, SAF-7)."""
     at_a, at_b = clients
     task = await _started(pair, at_a, "writes")
     seen = pair.upstream.seen

@@ -52,7 +52,7 @@ class Notes:
 
     @asynccontextmanager
     async def told(self, *uris: str, at: Replica | None = None) -> AsyncGenerator[AsyncIterator[str]]:
-        """The URIs of the updates that a client hears of, in 2026-07-28, at the second replica by default."""
+        """The URIs of the updates that a client receives, in 2026-07-28, at the second replica by default."""
         headers = {"accept": ACCEPT, "mcp-protocol-version": MODERN, "mcp-method": LISTEN}
         params = {"notifications": {"resourceSubscriptions": list(uris)}, "_meta": META}
         body = {"jsonrpc": "2.0", "id": 1, "method": LISTEN, "params": params}
@@ -69,7 +69,9 @@ class Notes:
 
     @asynccontextmanager
     async def following(self, era: Era, *uris: str, profile: str = "", key: str = "") -> AsyncGenerator["Following"]:
-        """Everything that a client of either era is told at the second replica: resources it follows, and all lists."""
+        """Everything that a client of either era receives at the second replica: subscribed resources, and all
+        lists.
+        """
         place = f"{self.slug}/{profile}" if profile else self.slug
         wire = Wire(self.replicas, place, key or self.key)
         opened = self._session(wire, uris) if era == "handshake" else self._listening(wire, uris)
@@ -87,7 +89,7 @@ class Notes:
             answer = await wire.post(at, request("resources/subscribe", {"uri": uri}))
             assert answer.json().get("result") == {}, answer.text
         async with wire.listening(at) as events:
-            await events.next()  # its place: from now on everything is told
+            await events.next()  # its place: from now on everything is sent
             yield _messages(events)
 
     @asynccontextmanager
@@ -108,7 +110,7 @@ class Notes:
         await execute(self.database.superuser_url, earlier)
 
     async def touch(self, *uris: str) -> None:
-        """Say at the first replica that resources have changed."""
+        """Report at the first replica that resources have changed."""
         for uri in uris:
             answer = await self.gateway.admin.post(f"/tenants/{self.slug}/resources/updated", json={"uri": uri})
             assert answer.status_code == 202, answer.text
@@ -118,7 +120,7 @@ class Notes:
         return await add(self.gateway, self.slug, "webhooks", {"name": name})
 
     async def deliver(self, hook: dict[str, Any], body: object, **more: Any) -> httpx2.Response:
-        """Send a delivery to the first replica, signed unless told otherwise."""
+        """Send a delivery to the first replica, signed by default."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         delivery = more.get("delivery", f"msg_{time.monotonic_ns()}")
         at = str(more.get("at", int(time.time()) + more.get("skew", 0)))
@@ -137,19 +139,19 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """A client that is told of what it follows."""
+    """A client that receives notifications of its subscriptions."""
 
     said: AsyncIterator[dict[str, Any]]
     wire: Wire
 
     async def next(self) -> str:
-        """What it is told next, in short: what follows `notifications/`, and the resource's URI."""
+        """The next notification, in short: the part after `notifications/`, and the resource's URI."""
         with anyio.fail_after(PATIENCE_S):
             message = await anext(self.said)
         return " ".join([message["method"].removeprefix("notifications/"), *_uri_of(message)])
 
     async def rest(self) -> list[str]:
-        """What it is told until its stream ends."""
+        """All notifications until its stream ends."""
         with anyio.fail_after(PATIENCE_S * 2):
             return [message["method"] async for message in self.said if "method" in message]
 

@@ -1,4 +1,4 @@
-"""How updates reach whoever follows: each once, in their order, whatever was said of them while nobody took them."""
+"""Delivery of updates to subscribers: each once, in their order, also those from the time before they listened."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ UPDATED = "notifications/resources/updated"
 
 
 async def test_what_changed_often_while_nobody_listened_is_told_once(notes: Notes) -> None:
-    """Ours: an update says that a resource is another one by now, however often it changed (RES-4)."""
+    """Ours: an update means that a resource differs by now, however often it changed (RES-4)."""
     wire = Wire(notes.replicas, notes.slug, notes.key)
     await wire.initialize(notes.replicas.a)
     for uri in ("note://1", "row://7"):
@@ -44,7 +44,7 @@ async def test_what_changed_often_while_its_replica_slept_is_told_once(notes: No
 
 @eras
 async def test_different_resources_are_told_in_their_order(notes: Notes, era: Era) -> None:
-    """Ours: what changed first is told first (RES-4)."""
+    """Ours: changes are sent in their order (RES-4)."""
     uris = [f"row://{number}" for number in (5, 3, 9, 1)]
     async with notes.following(era, *sorted(uris)) as client:
         await notes.touch(*uris)
@@ -55,7 +55,9 @@ async def test_different_resources_are_told_in_their_order(notes: Notes, era: Er
 
 @eras
 async def test_a_resource_in_a_templates_place_is_another_one(notes: Notes, era: Era) -> None:
-    """Ours: what is stored or deleted at a URI changes what is read there, so whoever follows is told (RES-5)."""
+    """Ours: an object that is stored or deleted at a URI changes the result of reading it, so its subscribers are
+    notified (RES-5).
+    """
     place = f"/tenants/{notes.slug}/resources"
     told = {"resources/list_changed", "resources/updated row://7"}
     async with notes.following(era, "row://7") as client:
@@ -67,7 +69,7 @@ async def test_a_resource_in_a_templates_place_is_another_one(notes: Notes, era:
 
 @eras
 async def test_a_resource_that_is_moved_into_a_templates_place_is_another_one(notes: Notes, era: Era) -> None:
-    """Ours: whoever follows the URI that a resource has now is told, as well as who follows the one it had (RES-5)."""
+    """Ours: subscribers of the present URI of the resource are notified, and so are those of the former one (RES-5)."""
     async with notes.following(era, "note://1", "row://7") as client:
         await _change(notes, "resources", "note://1", {"definition": {"uri": "row://7", "name": "moved"}})
         told = {await client.next(), await client.next()}
@@ -77,7 +79,7 @@ async def test_a_resource_that_is_moved_into_a_templates_place_is_another_one(no
 
 @eras
 async def test_a_changed_template_tells_of_what_it_makes(notes: Notes, era: Era) -> None:
-    """Ours: each of its URIs that somebody follows is another resource by now, and no other is (RES-5)."""
+    """Ours: each of its subscribed URIs has changed by now, and no other has (RES-5)."""
     other = {"kind": "template", "text": "another row {{ id }}", "mimeType": "text/plain"}
     async with notes.following(era, "row://7", "note://2", "row://8") as client:
         await _change(notes, "resource-templates", ROWS["definition"]["uriTemplate"], {"handler": other})
@@ -133,7 +135,7 @@ async def _change(notes: Notes, nouns: str, name: str, wanted: dict[str, Any]) -
 
 
 async def _find(notes: Notes, nouns: str, name: str) -> str:
-    """Where the admin API has the primitive of this name."""
+    """Place of the primitive with this name in the admin API."""
     place = f"/tenants/{notes.slug}/{nouns}"
     items = (await notes.gateway.admin.get(place)).json()["items"]
     return next(f"{place}/{each['id']}" for each in items if name in each["definition"].values())

@@ -1,4 +1,6 @@
-"""Who may no longer know of a resource hears no more of it: in both eras, on the replica that was not told."""
+"""A client that may no longer read a resource receives no more of it: in both eras, on the replica without the
+event.
+"""
 
 from contextlib import nullcontext
 from typing import Any, cast
@@ -14,7 +16,7 @@ from tests.support.servers import TestServers, execute
 
 
 def _stored(servers: TestServers, session: str) -> list[bytes]:
-    """What Redis has of a session."""
+    """Content of a session in Redis."""
     with commanding(servers.urls.redis_url) as command:
         return cast(list[bytes], command("KEYS", f"*{session}*"))
 
@@ -35,7 +37,7 @@ async def _ends(notes: Notes, servers: TestServers, client: Any) -> None:
 @eras
 @pytest.mark.parametrize("is_heard", [True, False])
 async def test_a_revoked_key_hears_no_more(notes: Notes, servers: TestServers, era: Era, is_heard: bool) -> None:
-    """Ours: its streams and subscriptions end, also where what was said of the key is lost (RES-4, RES-6, TEN-2)."""
+    """Ours: its streams and subscriptions end, also where the event about the key is lost (RES-4, RES-6, TEN-2)."""
     key = await notes.gateway.create_key(notes.slug)
     async with notes.following(era, "note://1", key=key) as client, notes.following(era, "note://1") as other:
         with nullcontext() if is_heard else notes.replicas.a.muted():
@@ -48,7 +50,9 @@ async def test_a_revoked_key_hears_no_more(notes: Notes, servers: TestServers, e
 
 @eras
 async def test_a_key_that_expires_hears_no_more(notes: Notes, servers: TestServers, era: Era) -> None:
-    """Ours: nobody says that a key has expired; it is found out, and its subscriptions end (RES-4, RES-6, TEN-2)."""
+    """Ours: no event reports that a key has expired; a check finds it, and its subscriptions end (RES-4, RES-6,
+    TEN-2).
+    """
     key = await notes.gateway.create_key(notes.slug)
     async with notes.following(era, "note://1", key=key) as client, notes.following(era, "note://1") as other:
         expired = f"update keys set expires_at = now() where id = 'key_{key.split('_')[2]}'"
@@ -60,7 +64,7 @@ async def test_a_key_that_expires_hears_no_more(notes: Notes, servers: TestServe
 
 @eras
 async def test_a_profile_that_loses_a_resource_hears_no_more_of_it(notes: Notes, era: Era) -> None:
-    """Ours: what a profile no longer shows is not told there, and is told on elsewhere (RES-4, TEN-5)."""
+    """Ours: a resource that a profile no longer shows is not notified there, and still is elsewhere (RES-4, TEN-5)."""
     await add(notes.gateway, notes.slug, "profiles", {"name": "some", "include": [{"names": ["note://*"]}]})
     async with (
         notes.following(era, "note://1", "note://2", profile="some") as client,
@@ -99,7 +103,7 @@ async def test_a_profile_that_is_gone_shows_nothing(notes: Notes, era: Era) -> N
 
 @eras
 async def test_a_deleted_resource_is_told_of_no_more(notes: Notes, era: Era) -> None:
-    """Ours: what is not there has not changed; whatever else was followed still is (RES-4, RES-5)."""
+    """Ours: an absent resource has not changed; other subscriptions stay (RES-4, RES-5)."""
     async with notes.following(era, "note://1", "note://2") as client:
         path = f"/tenants/{notes.slug}/resources"
         found = (await notes.gateway.admin.get(f"{path}?uri={quote('note://1', safe='')}")).json()["items"]

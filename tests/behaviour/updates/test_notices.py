@@ -1,4 +1,4 @@
-"""Who is told that a list has changed: exactly the connections of the tenants and profiles whose list it is."""
+"""Receivers of a changed list: exactly the connections of the tenants and profiles whose list it is."""
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -12,7 +12,7 @@ from tests.support.replicas import until
 
 PROFILES = ("left", "right")
 FENCE = "note://fence"
-"""A resource that every profile shows: what is told of it comes after what was to be told before."""
+"""A resource that every profile shows: its notification comes after all earlier ones."""
 
 Place = tuple[str, str]
 
@@ -34,7 +34,7 @@ class House:
     clients: Mapping[Place, Following]
 
     async def tell(self, *affected: Place, method: str) -> None:
-        """Those are told once, and nobody else, before all of them hear of the fence."""
+        """The listed clients are notified once, and no other, before all of them receive the fence."""
         for place in affected:
             assert await self.clients[place].next() == method
         for notes in self.tenants.values():
@@ -63,7 +63,7 @@ async def _open(stack: AsyncExitStack, notes: Notes, era: Era) -> House:
 
 
 async def _is_shown(notes: Notes, profile: str) -> bool:
-    """Whether the replica of the clients knows of what was stored last."""
+    """True if the replica of the clients knows the last stored change."""
     at = notes.replicas.b.gateway
     listed = (await at.rpc(f"{notes.slug}/{profile}", notes.key, "prompts/list")).json()
     return [each["name"] for each in listed.get("result", {}).get("prompts", ())] == [f"{profile}_first"]
@@ -71,7 +71,7 @@ async def _is_shown(notes: Notes, profile: str) -> bool:
 
 @eras
 async def test_a_changed_list_is_told_to_whom_it_is_shown(notes: Notes, era: Era) -> None:
-    """Ours: neither another tenant nor another profile hears of it, for each kind of list (CAP-2, TEN-5)."""
+    """Ours: neither another tenant nor another profile receives it, for each kind of list (CAP-2, TEN-5)."""
     async with AsyncExitStack() as stack:
         house = await _open(stack, notes, era)
         one = house.tenants["one"]

@@ -38,7 +38,7 @@ async def _failed(notes: Notes, watch: dict[str, Any]) -> None:
 
 
 async def test_what_stands_there_now_is_told(notes: Notes) -> None:
-    """Ours: whoever follows hears of a change that nobody reported, from whichever replica looked (RES-5)."""
+    """Ours: subscribers receive a change that was not reported, from the replica that polled (RES-5)."""
     notes.upstream.headers = (("ETag", '"1"'),)
     watch = await notes.watch("note://1")
     await _looked(notes, watch)
@@ -112,7 +112,7 @@ async def test_a_private_address_is_not_looked_at(notes: Notes) -> None:
 
 
 async def test_a_policy_of_origins_holds_for_looks(notes: Notes) -> None:
-    """Ours: what handlers may not ask, watches may not look at, from the next look on (RES-5)."""
+    """Ours: URLs that handlers may not request, watches may not poll, from the next poll on (RES-5)."""
     place = f"/tenants/{notes.slug}/policy"
     watch = await notes.watch("note://1")
     await _looked(notes, watch)
@@ -126,7 +126,7 @@ async def test_a_policy_of_origins_holds_for_looks(notes: Notes) -> None:
 
 
 async def test_a_watch_is_changed_found_and_deleted(notes: Notes) -> None:
-    """Ours: one watch of a resource; another URL starts anew (RES-5)."""
+    """Ours: one watch of a resource; another URL starts from the beginning (RES-5)."""
     watch = await notes.watch("note://1")
     await _looked(notes, watch)
     admin, places = notes.gateway.admin, f"/tenants/{notes.slug}/watches"

@@ -1,4 +1,4 @@
-"""Webhooks by which a tenant's own systems say that resources have changed."""
+"""Webhooks by which a tenant's own systems report changed resources."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from tests.support.servers import execute, fetch_value
 
 
 async def test_a_signed_delivery_reaches_whoever_follows(notes: Notes) -> None:
-    """Ours: a delivery to one replica is heard at the other, also of a template's instance (RES-5)."""
+    """Ours: a delivery to one replica reaches the other, also for a template's instance (RES-5)."""
     hook = await notes.webhook()
     async with notes.told("note://1", "row://7") as updates:
         one = await notes.deliver(hook, {"uri": "note://1", "type": "changed"})
@@ -47,7 +47,7 @@ async def test_a_delivery_counts_once(notes: Notes) -> None:
 
 
 async def test_a_delivery_makes_the_gateway_look_at_a_source(notes: Notes) -> None:
-    """Ours: what is deployed is proposed at the report of a pipeline, from whichever replica looks (OAS-6)."""
+    """Ours: a deployment is proposed at the report of a pipeline, from either replica (OAS-6)."""
     document = pets("https://pets.example")
     notes.upstream.body = json.dumps(document).encode()
     await add(notes.gateway, notes.slug, "sources", {"name": "pets", "url": f"{notes.upstream.url}/openapi.json"})
@@ -152,7 +152,7 @@ _NOT_SIGNED: tuple[dict[str, Any], ...] = (
 
 
 async def test_what_is_not_signed_now_is_refused(notes: Notes) -> None:
-    """Ours: wrong, old or unsigned deliveries tell nobody anything (RES-5)."""
+    """Ours: wrong, old or unsigned deliveries notify no client (RES-5)."""
     hook = await notes.webhook()
     async with notes.told("note://1", "note://2") as updates:
         for more in _NOT_SIGNED:
@@ -215,7 +215,7 @@ _SAYING_NOTHING: tuple[tuple[object, int, str | None], ...] = (
 
 
 async def test_a_body_that_says_nothing_is_refused_and_may_come_again(notes: Notes) -> None:
-    """Ours: a clear answer that points into the body; all of its resources are told of, or none (RES-5)."""
+    """Ours: a clear answer that points into the body; all of its resources are notified, or none (RES-5)."""
     hook = await notes.webhook()
     async with notes.told("note://1", "note://2") as updates:
         for number, (body, status, pointer) in enumerate(_SAYING_NOTHING):
@@ -236,7 +236,7 @@ async def test_only_post_is_taken(notes: Notes) -> None:
 
 
 async def test_without_redis_a_delivery_may_come_again(notes: Notes) -> None:
-    """Ours: what could not be told to everybody is not taken (RES-5, SRV-4)."""
+    """Ours: a delivery that could not reach every subscriber is refused (RES-5, SRV-4)."""
     hook = await notes.webhook()
     with notes.replicas.a.muted():
         away = await notes.deliver(hook, {"uri": "note://1"}, delivery="msg_1")

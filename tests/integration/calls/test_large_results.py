@@ -87,7 +87,7 @@ async def test_every_end_of_a_call_releases_its_room(family: str) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(run, "whole")
             with anyio.fail_after(30):
-                while pool.busy == before:  # the socket tells of no event
+                while pool.busy == before:  # the socket has no event
                     await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
         assert (pool.busy, pool.waiting) == (before, 0)

@@ -1,4 +1,6 @@
-"""Approvals in the catalog: what an equal call shares, the person that may decide, the single run, and the limits."""
+"""Approvals in the catalog: the approval that equal calls share, its permitted deciders, the single run, and the
+limits.
+"""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -403,7 +405,7 @@ async def test_time_runs_out_before_and_after_the_decision(office: Office) -> No
 
 
 async def test_a_changed_tool_or_policy_is_asked_again(office: Office) -> None:
-    """Ours: what was approved under another definition or policy does not run (SAF-3)."""
+    """Ours: an approval under another definition or policy does not run (SAF-3)."""
     for changed in ({"tool_digest": "bb"}, {"tool_digest": "bb", "policy_version": 99}):
         before = await office.open()
         if before.state is ApprovalState.PENDING:

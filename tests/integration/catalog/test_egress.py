@@ -101,7 +101,7 @@ async def test_a_tenant_that_is_gone_may_reach_nothing(changes: Changes) -> None
 
 
 async def test_an_entry_that_was_damaged_permits_nothing(changes: Changes, database: TestDatabase) -> None:
-    """Ours: what cannot be read is left out; the rest of the catalog is served (ISO-5)."""
+    """Ours: an unreadable object is left out; the rest of the catalog is served (ISO-5)."""
     tenant = changes.tenant.id
     await _replace(changes, LIST)
     await execute(database.superuser_url, "update egress set allow = array['*:443', '10.0.0.5:8080', '']")
@@ -124,7 +124,7 @@ async def test_an_outdated_list_permits_nothing_while_the_database_is_away(
 
     monkeypatch.setattr(Store, "_transaction", refuse)
     snapshots.invalidate_all()
-    assert await lists.read(tenant) == read_stored(LIST), "nothing newer was heard of"
+    assert await lists.read(tenant) == read_stored(LIST), "no newer revision is known"
     snapshots.note(tenant, kept.revision + 1)
     assert await snapshots.latest(tenant) is kept
     assert await lists.read(tenant) == NOTHING

@@ -130,7 +130,7 @@ async def test_a_credential_is_kept_until_it_is_forgotten(changes: Changes) -> N
 async def test_parts_that_do_not_belong_together_are_refused(
     changes: Changes, change: dict[str, Any], pointer: str
 ) -> None:
-    """Ours: a credential that could not be sent as it says is not stored (TEN-4)."""
+    """Ours: a credential that could not be sent as declared is not stored (TEN-4)."""
     with pytest.raises(InvalidBody) as refused:
         await CREDENTIALS.create(changes.tenant.id, changes.catalog, replace(BEARER, **with_secrets(change)), by=BY)
     assert [fault.pointer for fault in refused.value.faults] == [pointer]
@@ -156,7 +156,7 @@ async def test_every_place_can_be_stored(changes: Changes) -> None:
 
 
 async def test_a_credential_in_use_stays(changes: Changes) -> None:
-    """Ours: what handlers name is not removed under them, and the refusal says who (PRG-3)."""
+    """Ours: an object that handlers name is not removed, and the refusal lists them (PRG-3)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     made = await CREDENTIALS.create(tenant, catalog, BEARER, by=BY)
     await _create_tool(changes, FETCH)

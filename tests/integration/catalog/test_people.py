@@ -57,7 +57,7 @@ def _person(changes: Changes, issuer: Issuer, name: str, *, ends: datetime | Non
 async def test_people_are_bounded_and_old_ones_make_room(
     changes: Changes, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: an issuer with any number of users fills no table; whoever was denied stays denied (ISO-6, TEN-2)."""
+    """Ours: an issuer with any number of users fills no table; a denied person stays denied (ISO-6, TEN-2)."""
     monkeypatch.setattr(people, "MAX_PEOPLE", 2)
     store = changes.catalog.store
     old = datetime.now(UTC) - timedelta(days=31)

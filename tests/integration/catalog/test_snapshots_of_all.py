@@ -94,7 +94,9 @@ async def test_a_snapshot_holds_all_that_clients_can_have(changes: Changes) -> N
 
 
 async def test_code_that_moved_makes_a_newer_snapshot(changes: Changes) -> None:
-    """Ours: what is registered while the gateway serves is seen at the next look, without a change of data (PRG-1)."""
+    """Ours: code that is registered while the gateway serves is seen at the next check, without a change of data
+    (PRG-1).
+    """
     code = _Code()
     snapshots = Snapshots(changes.catalog.store, code=code)
     first = await snapshots.latest(changes.tenant.id)
@@ -142,7 +144,7 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
     assert [await snapshots.latest(tenant) for tenant in ids] == first
     assert asked == [set(ids)]
 
-    await _create(changes, Family.TOOL, static_tool("own"))  # nobody hears of it
+    await _create(changes, Family.TOOL, static_tool("own"))  # no event reports it
     snapshots.invalidate_all()
     assert await snapshots.latest(ids[1]) is first[1]
     assert asked[1:] == [set(ids)]

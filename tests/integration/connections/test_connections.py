@@ -106,7 +106,7 @@ async def house(database_url: str) -> AsyncGenerator[House]:
 
 
 async def test_two_connections_of_a_tenant_share_its_snapshot(house: House) -> None:
-    """Ours: what was loaded and compiled once serves every connection of the tenant (CON-2)."""
+    """Ours: a snapshot that was loaded and compiled once serves every connection of the tenant (CON-2)."""
     acme = await house.tenant("acme", 3)
 
     async with house.connections.open(acme) as first, house.connections.open(acme) as second:
@@ -116,7 +116,7 @@ async def test_two_connections_of_a_tenant_share_its_snapshot(house: House) -> N
 
 
 async def test_connections_of_two_tenants_share_nothing(house: House) -> None:
-    """Ours: no snapshot, tool or handler is anybody else's (CON-2, TEN-5)."""
+    """Ours: no snapshot, tool or handler belongs to another tenant (CON-2, TEN-5)."""
     acme, globex = await house.tenant("acme", 2), await house.tenant("globex", 2)
 
     async with house.connections.open(acme) as mine, house.connections.open(globex) as theirs:

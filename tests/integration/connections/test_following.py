@@ -1,4 +1,4 @@
-"""Followers of a catalog over a real database: told at once, told late, told once, never told of anything else."""
+"""Followers of a catalog over a real database: notified at once, late, once, and never of another catalog."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,12 +60,12 @@ class Replica:
     connections: Connections
 
     async def show(self, tenant: TenantId, key: str = "key_1") -> Registry:
-        """What a request of the tenant with this key is shown."""
+        """Primitives that a request of the tenant with this key sees."""
         async with self.connections.open(_principal(tenant, key)) as registry:
             return registry
 
     async def advance(self, tenant: TenantId) -> int:
-        """Somebody changes the catalog; nobody is told."""
+        """A change of the catalog without an event."""
         async with self.store.transaction(tenant) as db:
             return await tenants.advance(tenant, db)
 
@@ -77,7 +77,7 @@ class Replica:
         return tenant.id
 
     async def remove(self, tenant: TenantId) -> None:
-        """Somebody removes the tenant; nobody is told."""
+        """A removal of the tenant without an event."""
         async with self.store.transaction(tenant) as db:
             await TENANTS.remove(tenant, db, tenant)
 
@@ -96,7 +96,7 @@ async def store(database_url: str) -> AsyncGenerator[Store]:
 
 @dataclass(slots=True)
 class Doors:
-    """Who may stay; while it is away nobody knows."""
+    """Permitted followers; during an outage it is unknown."""
 
     ended: set[str] = field(default_factory=set[str])
     is_away: bool = False
@@ -152,7 +152,7 @@ async def asking(store: Store) -> AsyncGenerator[Replica]:
 
 
 def _tell(replica: Replica, tenant: TenantId, revision: int) -> None:
-    """What the application does with an event."""
+    """Effect of an event in the application."""
     replica.snapshots.note(tenant, revision)
     replica.connections.refresh(tenant, revision)
 
@@ -172,14 +172,16 @@ async def test_a_follower_adopts_what_an_event_tells_of(replica: Replica) -> Non
 
 
 async def test_code_that_was_registered_before_a_follower_joined_is_adopted(store: Store) -> None:
-    """Ours: what is registered between the reading of a registry and its subscription is not missed (PRG-1, CON-2)."""
+    """Ours: code that is registered between the reading of a registry and its subscription is not missed (PRG-1,
+    CON-2).
+    """
     code = Code()
     made = _parts(store, NEVER, code=code)
     async with made.connections:
         acme = await made.create("acme")
         shown, heard = await made.show(acme), Received()
         code.generation += 1
-        made.connections.renew(code.generation)  # nobody follows yet
+        made.connections.renew(code.generation)  # no follower yet
         assert not made.connections.is_current(shown)
         assert made.connections.has_new_code
 
@@ -222,7 +224,7 @@ async def test_an_old_event_tells_nobody(replica: Replica) -> None:
 
 
 async def test_what_moved_between_opening_and_following_is_not_missed(replica: Replica) -> None:
-    """Ours: whoever follows late is told of what came before (CON-1)."""
+    """Ours: a late follower is notified of earlier changes (CON-1)."""
     acme = await replica.create("acme")
     shown = await replica.show(acme)
     _tell(replica, acme, await replica.advance(acme))
@@ -254,7 +256,7 @@ async def test_a_lost_event_is_repaired_by_the_timer(asking: Replica) -> None:
 
 
 async def test_a_gap_is_repaired_at_once(replica: Replica) -> None:
-    """Ours: when events may have been lost, nobody waits for the timer (SRV-4)."""
+    """Ours: after a possible loss of events, no follower waits for the timer (SRV-4)."""
     acme = await replica.create("acme")
     heard = Received()
     replica.connections.subscribe(await replica.show(acme), heard)
@@ -333,7 +335,7 @@ async def test_following_ends_with_the_connections(store: Store) -> None:
 
 
 async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: Store) -> None:
-    """Ours: a key's end moves the catalog, so its followers end also when nobody tells of the key (TEN-2)."""
+    """Ours: a key's end moves the catalog, so its followers end also without an event about the key (TEN-2)."""
     infrastructure = Doors()
     made = _parts(store, NEVER, infrastructure)
     async with made.connections:
@@ -354,7 +356,7 @@ async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: 
 
 
 async def test_a_key_that_ends_without_a_change_is_found_by_the_timer(store: Store) -> None:
-    """Ours: expiry moves no catalog; the timer asks, and asks again while nobody can answer (TEN-2, SRV-4)."""
+    """Ours: expiry moves no catalog; the timer checks, and again during an outage (TEN-2, SRV-4)."""
     infrastructure = Doors(is_away=True)
     made = _parts(store, 0.02, infrastructure)
     async with made.connections:

@@ -80,7 +80,7 @@ def _end(process: "subprocess.Popen[bytes]") -> int:
 
 
 def _start_orphan(folder: Path) -> "subprocess.Popen[bytes]":
-    """A Redis on the folder that no gateway looks after, once it says that it is ready."""
+    """A Redis on the folder without a gateway, once it reports that it is ready."""
     command = [str(redis_program()), "--port", "0", "--unixsocket", str(folder / "orphan.sock")]
     orphan = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.PIPE)
     assert orphan.stdout is not None
@@ -202,14 +202,14 @@ async def test_an_ordinary_user_runs_both_servers_itself(tmp_path: Path) -> None
     """Ours: no privilege is needed."""
     prefix = ("unshare", "--user", "--map-user=65534", "--map-group=65534")
     if shutil.which("unshare") is None or subprocess.run([*prefix, "true"], check=False).returncode:
-        pytest.skip("this system lets nobody make a user namespace")
+        pytest.skip("this system permits no user namespace")
     process = _start_apart(tmp_path, *prefix)
 
     assert (await anyio.to_thread.run_sync(_await_ready, process)).startswith("postgresql://")
     assert await anyio.to_thread.run_sync(_end, process) == 0
 
 
-@pytest.mark.skipif(not _IS_ROOT, reason="only root runs PostgreSQL as somebody else")
+@pytest.mark.skipif(not _IS_ROOT, reason="only root runs PostgreSQL as another user")
 def test_programs_in_a_private_folder_are_copied_to_where_they_can_be_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +229,7 @@ def test_programs_in_a_private_folder_are_copied_to_where_they_can_be_run(
 
 
 async def test_a_cancelled_start_leaves_the_folder_free(tmp_path: Path) -> None:
-    """Ours: whoever gives up while the servers start can start them again."""
+    """Ours: a start that was cancelled while the servers start can be repeated."""
     with anyio.move_on_after(0.1):
         await EmbeddedServers(tmp_path).__aenter__()
 
@@ -284,7 +284,7 @@ async def test_a_server_that_is_killed_is_started_again_with_its_data(data_dir: 
 
 
 async def test_a_server_that_does_not_come_up_again_ends_its_block(data_dir: Path) -> None:
-    """Ours: what cannot be mended ends the gateway with the server's own last words (SRV-3)."""
+    """Ours: a permanent fault ends the gateway with the server's own last words (SRV-3)."""
     with anyio.fail_after(30), pytest.raises(EmbeddedServerFailed, match="no_such_setting"):
         async with EmbeddedServers(data_dir):
             (data_dir / "servers" / "postgres" / "postgresql.conf").write_text("no_such_setting = 1\n")
@@ -311,7 +311,7 @@ async def test_a_server_that_ends_again_and_again_ends_its_block(data_dir: Path)
 
 
 async def test_an_error_of_the_block_stays_what_it_was(data_dir: Path) -> None:
-    """Ours: whoever runs with embedded servers catches its own errors as without them."""
+    """Ours: a program with embedded servers catches its own errors as without them."""
     cause = ValueError("why")
     with pytest.raises(DatabaseUnavailable) as caught:
         async with EmbeddedServers(data_dir):

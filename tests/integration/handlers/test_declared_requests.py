@@ -161,7 +161,7 @@ async def test_a_named_credential_goes_where_it_belongs_and_nothing_of_it_comes_
 
 
 async def test_a_credential_in_the_query(place: Place) -> None:
-    """Ours: a key in the query is added last and is no argument of anybody (TEN-4)."""
+    """Ours: a key in the query is added last and is no argument of a caller (TEN-4)."""
     _credential(place, "s3cret token", place.api.url, where="query", field="key")
     place.house.has_tool("reads", place.handler(path="/x?key={{ key }}", credential="api"))
 
@@ -181,7 +181,7 @@ async def test_a_credential_is_never_sent_to_another_origin(place: Place, origin
 
 
 async def test_a_credential_that_is_not_stored_is_named(place: Place) -> None:
-    """Ours: the error says what to store."""
+    """Ours: the error names what to store."""
     place.house.has_tool("reads", place.handler(credential="api"))
 
     assert "'api'" in (await place.house.call("reads"))["content"][0]["text"]
@@ -201,7 +201,7 @@ async def test_an_answer_is_cut_as_declared(place: Place) -> None:
 
 
 async def test_an_answer_that_cannot_be_cut_is_a_clean_error(place: Place) -> None:
-    """Ours: what is not there, and what is not valid JSON, is said (CAL-4)."""
+    """Ours: a missing value, and one that is not valid JSON, are reported (CAL-4)."""
     place.house.has_tool("points", place.handler(result={"pointer": "/items"}))
 
     assert _code(await place.house.call("points")) == HandlerFailed.code
@@ -210,7 +210,7 @@ async def test_an_answer_that_cannot_be_cut_is_a_clean_error(place: Place) -> No
 
 
 async def test_an_answer_without_a_body_is_not_cut(place: Place) -> None:
-    """Ours: what was done and said nothing of it is a success without content (CAL-1)."""
+    """Ours: a successful request without a body is a success without content (CAL-1)."""
     place.api.status, place.api.body = 204, b""
     place.house.has_tool("removes", place.handler("DELETE", result={"pointer": "/items"}))
 
@@ -228,7 +228,7 @@ async def test_json_behind_a_byte_order_mark_is_cut_too(place: Place) -> None:
 
 
 async def test_a_refusal_of_the_upstream_is_an_error_result_and_not_cut(place: Place) -> None:
-    """Ours: the model reads the status and what the upstream said."""
+    """Ours: the model reads the status and the upstream's message."""
     place.api.status, place.api.body = 422, b'{"why":"no"}'
     place.house.has_tool("reads", place.handler(result={"pointer": "/items"}))
 
@@ -263,7 +263,7 @@ async def test_a_request_that_takes_too_long_is_given_up() -> None:
 
 
 async def test_a_cancelled_request_is_recorded_and_its_connection_closed() -> None:
-    """Ours: who left is in the trail, and the upstream is left alone (CAL-4, SAF-4)."""
+    """Ours: a client that left is in the trail, and the upstream request ends (CAL-4, SAF-4)."""
     async with _hanging() as (house, api):
         with anyio.fail_after(30):
             async with anyio.create_task_group() as group:
@@ -325,7 +325,7 @@ async def test_a_type_that_is_none_leaves_that_of_the_definition(
     ("status", "error"), [(404, NotFound), (410, NotFound), (500, UpstreamError), (302, UpstreamError)]
 )
 async def test_a_resource_that_the_upstream_does_not_give(place: Place, status: int, error: type[Exception]) -> None:
-    """Ours: unknown upstream is unknown here; every other failure says so (CAL-3, CAL-4)."""
+    """Ours: an unknown outcome at the upstream is unknown here; every other failure is reported (CAL-3, CAL-4)."""
     place.house.has_template("pet://{id}", place.handler(path="/pets/{{ id }}"))
     place.api.status = status
 
@@ -335,7 +335,7 @@ async def test_a_resource_that_the_upstream_does_not_give(place: Place, status: 
 
 @pytest.mark.parametrize("said", [b'["x"]', b'[{"role":"user","content":"x"}]', b'[{"role":"system"}]', b"[null]"])
 async def test_messages_of_a_wrong_shape_from_the_upstream(place: Place, said: bytes) -> None:
-    """Ours: a wrong shape is said to be one, and is no crash (CAL-4)."""
+    """Ours: a wrong shape is reported as one, and is no crash (CAL-4)."""
     place.house.has_prompt("asks", place.handler())
     place.api.body = b'{"messages":' + said + b"}"
 
@@ -361,7 +361,7 @@ async def test_a_prompt_from_the_upstream(place: Place) -> None:
 
 
 async def test_steps_send_keep_and_stop_at_a_failure(place: Place) -> None:
-    """Ours: later steps see what a request answered; a failure ends the list with what the upstream said."""
+    """Ours: later steps see the response of a request; a failure ends the list with the upstream's message."""
     place.house.has_tool(
         "works",
         {
@@ -408,7 +408,7 @@ async def test_a_request_before_a_question_is_sent_once(place: Place) -> None:
 
 
 async def test_completions_are_looked_up(place: Place) -> None:
-    """MCP: what was typed and what was chosen are in the request; the answer is a list of values (PRM-3)."""
+    """MCP: typed and chosen values are in the request; the answer is a list of values (PRM-3)."""
     lookup = {
         "url": f"{place.api.url}/cities?q={{{{ value }}}}&land={{{{ arguments.land }}}}",
         "result": {"pointer": "/c"},
@@ -460,7 +460,7 @@ def _operation(place: Place) -> Tool:
 
 
 async def test_an_operation_with_fixed_arguments(place: Place) -> None:
-    """Ours: what is fixed wins over what the caller gives, also by template; the rest is the caller's."""
+    """Ours: a fixed argument wins over the caller's, also by template; the rest is the caller's."""
     place.house.snapshot = replace(place.house.snapshot, operations={"pets": {"callPet": _operation(place)}})
     place.house.has_tool(
         "call_rex",
@@ -483,7 +483,7 @@ async def test_an_operation_with_fixed_arguments(place: Place) -> None:
 
 
 async def test_an_operation_behind_a_resource_and_a_prompt(place: Place) -> None:
-    """Ours: an operation may stand behind every family."""
+    """Ours: an operation may be the handler of every family."""
     place.house.snapshot = replace(place.house.snapshot, operations={"pets": {"callPet": _operation(place)}})
     handler: dict[str, object] = {"kind": "openapi", "source": "pets", "operation": "callPet", "arguments": {"id": 7}}
     place.house.has_resource("pet://7", handler)
@@ -494,7 +494,7 @@ async def test_an_operation_behind_a_resource_and_a_prompt(place: Place) -> None
 
 
 async def test_an_operation_that_is_gone_costs_its_own_calls(place: Place) -> None:
-    """Ours: a source that was removed leaves a tool that says so (CAL-4)."""
+    """Ours: a source that was removed leaves a tool that reports it (CAL-4)."""
     place.house.has_tool("call_rex", {"kind": "openapi", "source": "pets", "operation": "callPet"})
 
     result = await place.house.call("call_rex")
@@ -553,7 +553,7 @@ async def test_code_posts_once_though_it_runs_twice(place: Place) -> None:
 
 
 async def test_a_request_of_code_that_failed_is_not_sent_again_either(place: Place) -> None:
-    """Ours: nobody knows what a request did that had no answer, so no later round repeats it (SAF-3)."""
+    """Ours: the effect of a request without a response is unknown, so no later round repeats it (SAF-3)."""
     said: list[str] = []
 
     async def orders(context: Context) -> str:

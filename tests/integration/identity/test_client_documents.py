@@ -1,4 +1,4 @@
-"""Client ID metadata documents: what is fetched from where, how much of it, and which client comes of it."""
+"""Client ID metadata documents: the fetched URL, its size limit, and the resulting client."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager

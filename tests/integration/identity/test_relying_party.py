@@ -49,7 +49,7 @@ class Party:
         return found.claims, found.state
 
     async def refresh(self, **claims: Any) -> tuple[IdentityClaims, ProviderTokens]:
-        """Refresh the tokens; the provider says this of the person."""
+        """Refresh the tokens; the provider returns these claims of the person."""
         self.provider.publish(**claims)
         found = await self.party.refresh(ACME, self.issuer, "secret", TOKENS, ADA)
         return found.claims, found.tokens

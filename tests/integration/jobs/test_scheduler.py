@@ -39,7 +39,7 @@ async def _due(store: Store, slug: str, count: int) -> TenantId:
 
 
 async def test_each_piece_is_done_by_one_replica(store: Store) -> None:
-    """Ours: whoever moves it first does it, whatever the others saw (RES-5)."""
+    """Ours: the replica that moves it first runs it, whatever the others saw (RES-5)."""
     done: Counter[str] = Counter()
 
     async def perform(due: Job) -> None:

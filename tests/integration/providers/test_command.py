@@ -41,7 +41,7 @@ class Program:
             return found
 
     async def end(self, *, close: bool = True) -> tuple[int, bytes]:
-        """Close standard input unless told otherwise; the exit code, and what is on standard error."""
+        """Close standard input by default; the exit code, and the content of standard error."""
         if close:
             self._stdin.close()
         code = await anyio.to_thread.run_sync(self._child.wait, PATIENCE_S)

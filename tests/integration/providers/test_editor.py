@@ -26,7 +26,7 @@ large = { description = "x", handler = function() return MCP.text(("x"):rep(4194
 
 
 def configured(folder: Path, stand: ProviderStand, key: str, tools: str = TOOLS) -> str:
-    """A configuration that dials the stand."""
+    """A configuration that dials the `Stand`."""
     (folder / "key").write_text(f"{key}\n")
     url = f"{stand.url.replace('ws:', 'http:')}/t/acme"
     command = f'{{ "{sys.executable}", "-m", "gateway" }}'

@@ -72,7 +72,7 @@ async def test_functions_become_tools_with_schemas_and_results(stand: ProviderSt
 
     @provider.tool(annotations={"readOnlyHint": True})
     async def build(
-        target: Annotated[str, msgspec.Meta(description="What to build.")], items: list[Item] | None = None
+        target: Annotated[str, msgspec.Meta(description="The target.")], items: list[Item] | None = None
     ) -> Report:
         """Build it."""
         assert items is None or isinstance(items[0], Item)
@@ -118,7 +118,7 @@ async def test_functions_become_tools_with_schemas_and_results(stand: ProviderSt
             "inputSchema": {
                 "type": "object",
                 "properties": {
-                    "target": {"type": "string", "description": "What to build."},
+                    "target": {"type": "string", "description": "The target."},
                     "items": {
                         "anyOf": [{"type": "array", "items": {"$ref": "#/$defs/Item"}}, {"type": "null"}],
                         "default": None,
@@ -422,7 +422,7 @@ async def test_a_message_that_the_gateway_would_refuse_fails_the_call_only(stand
 
 
 async def test_a_call_at_the_limits_of_the_gateway_is_served(stand: ProviderStand) -> None:
-    """Ours: what the gateway adds to a message of a client does not make it too large for the program (TEN-5)."""
+    """Ours: the gateway's additions to a message of a client do not make it too large for the program (TEN-5)."""
     provider = make(stand)
 
     @provider.tool()

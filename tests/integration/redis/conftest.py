@@ -80,7 +80,7 @@ class OwnRedis:
             self._running = None
 
     def freeze(self) -> None:
-        """Let it hold its connections and say nothing."""
+        """Let it hold its connections and not respond."""
         assert self._running is not None
         self._running.send_signal(signal.SIGSTOP)
 
@@ -111,7 +111,7 @@ def own_redis() -> Iterator[OwnRedis]:
 
 @pytest.fixture
 async def raw(redis_url: str) -> AsyncGenerator[Any]:
-    """Redis as somebody else in the network sees it."""
+    """Redis as another client in the network sees it."""
     client = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
     yield client
     await client.aclose()
@@ -127,12 +127,12 @@ class Two:
 
     @property
     def keys(self) -> SessionKeys:
-        """What its parts are called."""
+        """Names of its parts."""
         return self.here.sessions.keys(self.record.tenant, self.record.id)
 
 
 def make_record(tenant: TenantId = ACME, subject: str = "somebody") -> SessionRecord:
-    """A session that nobody has yet."""
+    """A session without an owner."""
     return SessionRecord(
         id=new_session_id(),
         tenant=tenant,

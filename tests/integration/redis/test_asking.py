@@ -26,7 +26,7 @@ ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")
 
 
 async def test_an_answer_is_found_whichever_replica_took_it(two: Two) -> None:
-    """Ours: the one who asked finds the answer without being told of it (SRV-2)."""
+    """Ours: the asking replica finds the answer without a notification (SRV-2)."""
     await two.here.logs.append(two.keys, "r-1", b"asked", request_id="q-1")
     assert await two.here.pending_requests.get_response(two.keys, "q-1") == b""
 
@@ -59,7 +59,7 @@ async def test_what_was_not_asked_here_cannot_be_answered_here(two: Two) -> None
 
 
 async def test_a_closed_question_and_one_of_an_ended_session_are_gone(two: Two) -> None:
-    """Ours: who waits learns that there will be no answer (SRV-2)."""
+    """Ours: a waiting caller learns that there will be no answer (SRV-2)."""
     for name in ("q-1", "q-2"):
         await two.here.logs.append(two.keys, "r-1", b"asked", request_id=name)
     await two.here.pending_requests.close(two.keys, "q-1")
@@ -107,7 +107,7 @@ async def test_channels_are_given_up_when_nobody_listens(two: Two, raw: Any) -> 
 
 
 async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) -> None:
-    """Ours: who listened before the break is told to look, and hears again (SRV-2)."""
+    """Ours: a listener from before the break is notified to read, and receives again (SRV-2)."""
     await own_redis.start()
     rung = 0
 
@@ -121,7 +121,7 @@ async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) ->
             own_redis.kill()
             await until(lambda: not bus.is_live)
             await own_redis.start()
-            await until(lambda: rung > 0)  # told to look
+            await until(lambda: rung > 0)  # notified to read
             record = make_record()
             await stores.sessions.create(record, cap=10)
             keys = stores.sessions.keys(record.tenant, record.id)
@@ -132,7 +132,7 @@ async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) ->
 
 
 async def test_subscribers_find_an_update_in_their_logs(two: Two) -> None:
-    """Ours: whoever is subscribed is told, nobody else, whether or not a stream is open (RES-4)."""
+    """Ours: subscribers are notified, no other client, with or without an open stream (RES-4)."""
     other = make_record()
     await two.here.sessions.create(other, cap=10)
     await two.here.subscriptions.subscribe(two.keys, "note://1")
@@ -173,7 +173,7 @@ async def test_subscribing_twice_is_being_told_once(two: Two) -> None:
 
 
 async def test_what_changes_often_before_it_is_read_is_told_once(two: Two) -> None:
-    """Ours: a client that comes back finds each changed resource once; what changes after that is told anew (RES-4)."""
+    """Ours: a client that resumes finds each changed resource once; later changes are notified again (RES-4)."""
     subscriptions, logs = two.here.subscriptions, two.there.logs
     for uri in ("note://1", "note://2"):
         await subscriptions.subscribe(two.keys, uri)
@@ -215,7 +215,7 @@ async def test_the_subscriptions_of_a_session_are_capped(two: Two) -> None:
 
 
 async def test_an_ended_session_subscribes_to_nothing(two: Two) -> None:
-    """Ours: what comes late leaves nothing behind (RES-6)."""
+    """Ours: a late answer leaves nothing behind (RES-6)."""
     await two.here.sessions.remove(two.record.tenant, two.record.id)
 
     with pytest.raises(NotFound):

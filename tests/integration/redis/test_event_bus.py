@@ -54,7 +54,7 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
 
 
 async def _publish_until_heard(bus: EventBus, heard: Received, event: Event) -> None:
-    """Say it again until the way is open."""
+    """Send it again until the channel is open."""
     with anyio.fail_after(20):
         while event not in heard.events:
             with contextlib.suppress(RedisUnavailable):
@@ -63,7 +63,7 @@ async def _publish_until_heard(bus: EventBus, heard: Received, event: Event) -> 
 
 
 async def test_every_replica_hears_every_event(redis_url: str, bus: EventBus) -> None:
-    """Ours: an event reaches all replicas, also the one that says it, of all tenants."""
+    """Ours: an event reaches all replicas, also the sender, of all tenants."""
     async with EventBus(redis_url, secret=SECRET) as other:
         here, there = Received(bus), Received(other)
         for event in (CatalogMoved(tenant=ACME, revision=3), SessionEnded(tenant=GLOBEX, session="s")):
@@ -128,7 +128,7 @@ async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: EventBus) 
 
 
 async def test_a_forged_message_is_dropped_and_logged(bus: EventBus, raw: Any) -> None:
-    """Ours: whoever can publish in this Redis is not believed (TEN-5)."""
+    """Ours: a foreign publisher in this Redis is not believed (TEN-5)."""
     heard = Received(bus)
     channel, good = Envelope(namespace="gw", secret=SECRET).seal(CatalogMoved(tenant=ACME, revision=9))
     with capture_logs() as lines:
@@ -145,7 +145,7 @@ async def test_a_forged_message_is_dropped_and_logged(bus: EventBus, raw: Any) -
 
 
 async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
-    """Ours: events flow again by themselves, and whoever keeps something is told that it may have missed one."""
+    """Ours: events flow again by themselves, and caches are notified that they may have missed one."""
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         gap = anyio.Event()
@@ -168,7 +168,7 @@ async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
 
 
 async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a connection that stays open and says nothing is given up, and made anew when Redis speaks again."""
+    """Ours: a connection that stays open and silent is closed, and made again when Redis responds."""
     monkeypatch.setattr("gateway.redis.event_bus.BUS_HEARTBEAT_S", 0.1)
     monkeypatch.setattr("gateway.redis.event_bus.MAX_SILENCE_S", 0.5)
     await own_redis.start()
@@ -187,7 +187,7 @@ async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: p
 async def test_a_redis_that_accepts_connections_and_does_not_answer_is_noticed(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: a lost subscription whose new connection gets no answer is down, and stands again when Redis answers."""
+    """Ours: a lost subscription whose new connection gets no answer is down, and is restored when Redis answers."""
     monkeypatch.setattr("gateway.redis.client.COMMAND_S", 0.2)
     relay = Relay(urlsplit(redis_url).path)
     async with relay.listening() as port, EventBus(f"redis://127.0.0.1:{port}/1", secret=SECRET) as bus:
@@ -201,7 +201,7 @@ async def test_a_redis_that_accepts_connections_and_does_not_answer_is_noticed(
 async def test_a_connection_lost_while_channels_come_and_go_is_replaced_once(
     own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: whoever begins or ends to listen at that moment gets no error, and the replica hears events again."""
+    """Ours: a listener that begins or ends at that moment gets no error, and the replica receives events again."""
     monkeypatch.setattr("gateway.redis.event_bus._RETRY_S", (0.01, 0.02))
     chance = Random(ROUNDS)
     await own_redis.start()
@@ -248,7 +248,7 @@ async def test_a_bus_closes_while_redis_is_frozen_and_channels_come_and_go(own_r
 
 
 async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a bus without events hears its own heartbeat and stays connected."""
+    """Ours: a bus without events receives its own heartbeat and stays connected."""
     monkeypatch.setattr("gateway.redis.event_bus.BUS_HEARTBEAT_S", 0.05)
     monkeypatch.setattr("gateway.redis.event_bus.MAX_SILENCE_S", 0.4)
     with capture_logs() as lines:
@@ -260,7 +260,7 @@ async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.M
 
 
 async def test_a_bus_opens_without_redis_and_finds_it_later(own_redis: OwnRedis) -> None:
-    """Ours: a replica that starts while Redis is away does not give up; it says that it is not ready."""
+    """Ours: a replica that starts while Redis is away keeps trying; it reports that it is not ready."""
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         with pytest.raises(RedisUnavailable):
             await bus.check()

@@ -75,7 +75,7 @@ async def test_an_event_is_applied_before_it_is_sent_and_on_arrival_everywhere(b
 
 
 async def test_an_event_is_applied_here_while_redis_is_away() -> None:
-    """Ours: this replica's own caches follow its writes even when no other replica hears of them."""
+    """Ours: this replica's own caches follow its writes even when no other replica receives them."""
     here = Routed()
 
     with pytest.raises(RedisUnavailable):

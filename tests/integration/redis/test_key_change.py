@@ -29,7 +29,7 @@ async def both(redis_url: str) -> AsyncGenerator[Sequence[EventBus]]:
 
 
 async def test_events_are_heard(both: Sequence[EventBus]) -> None:
-    """Ours: nothing that is told during the change is lost (TEN-4, RES-4)."""
+    """Ours: no event that is sent during the change is lost (TEN-4, RES-4)."""
     for revision, (publisher, subscriber) in enumerate((both, both[::-1])):
         published = CatalogMoved(tenant=ACME, revision=revision)
         arrived = anyio.Event()
@@ -46,7 +46,7 @@ async def test_events_are_heard(both: Sequence[EventBus]) -> None:
 
 
 async def test_streams_of_sessions_go_on(both: Sequence[EventBus]) -> None:
-    """Ours: what one has written for a client the other sends (TEN-4, SRV-2)."""
+    """Ours: a message that one replica wrote for a client is sent by the other (TEN-4, SRV-2)."""
     for writer, reader in (both, both[::-1]):
         spawn = TaskSupervisor().spawn  # nothing is started
         writing, reading = (session_stores(each, spawn=spawn, idle_s=60) for each in (writer, reader))

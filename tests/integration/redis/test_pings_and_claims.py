@@ -10,7 +10,7 @@ REQUEST = b'"one"'
 
 
 async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
-    """MCP: what became of a ping is known when the next one takes its place (SRV-2)."""
+    """MCP: the outcome of a ping is known when the next one takes its place (SRV-2)."""
     here, there, keys = two.here.pending_requests, two.there.pending_requests, two.keys
 
     assert await here.ping(keys, "", "p1", is_patient=True) == "unanswered"
@@ -74,7 +74,7 @@ async def test_a_claim_becomes_a_stream(two: Two) -> None:
 
 
 async def test_a_claim_ends_with_its_replica(redis_url: str) -> None:
-    """Ours: nobody waits for what a replica that is gone has claimed (SRV-3)."""
+    """Ours: no client waits for the claims of a replica that is gone (SRV-3)."""
     record = make_record()
     async with EventBus(redis_url, secret=SECRET) as there, TaskSupervisor() as tasks:
         stores = session_stores(there, spawn=tasks.spawn, idle_s=60)

@@ -30,7 +30,7 @@ async def test_a_reader_goes_on_after_its_place(two: Two) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, ENTRY_BYTES, ENTRY_BYTES + 1, 40 * ENTRY_BYTES + 7])
 async def test_a_message_of_any_size_comes_whole(two: Two, size: int) -> None:
-    """Ours: what is longer than an entry takes several and is still one message (SRV-2)."""
+    """Ours: a message that is longer than an entry takes several and is still one message (SRV-2)."""
     text = (b"0123456789abcdef" * (size // 16 + 1))[:size]
     await two.here.logs.append(two.keys, "r-large", b"before")
     await two.here.logs.append(two.keys, "r-large", text)
@@ -48,7 +48,9 @@ async def test_a_message_of_any_size_comes_whole(two: Two, size: int) -> None:
 
 
 async def test_many_messages_are_read_in_portions(two: Two) -> None:
-    """Ours: what one replica writes another reads, once and in order; no read holds a whole long stream (SRV-2)."""
+    """Ours: messages that one replica writes another reads, once and in order; no read holds a whole long stream
+    (SRV-2).
+    """
     for number in range(100):
         await two.here.logs.append(two.keys, STANDALONE, b"%d" % number)
 
@@ -66,7 +68,7 @@ async def test_many_messages_are_read_in_portions(two: Two) -> None:
 
 
 async def test_after_the_answer_nothing_is_added(two: Two) -> None:
-    """Ours: whoever ends a request's stream first has the last word (SRV-3)."""
+    """Ours: the first to end a request's stream wins (SRV-3)."""
     logs = two.here.logs
     assert await logs.append(two.keys, "r-1", b"lost", is_final=True) is not None
 
@@ -119,7 +121,7 @@ async def test_a_session_that_is_not_used_leaves_nothing(redis_url: str, raw: An
 
 
 async def test_a_use_keeps_all_of_a_session(two: Two, raw: Any) -> None:
-    """Ours: what belongs to a session lives exactly as long as it does (SRV-1)."""
+    """Ours: a session's data live exactly as long as the session (SRV-1)."""
     await two.here.subscriptions.subscribe(two.keys, "note://1")
     await two.here.logs.append(two.keys, STANDALONE, b"told")
     await two.here.preferences.set_level(two.keys, "error")
@@ -133,7 +135,9 @@ async def test_a_use_keeps_all_of_a_session(two: Two, raw: Any) -> None:
 
 
 async def test_a_running_request_is_found_and_its_id_is_taken(two: Two) -> None:
-    """Ours: any replica finds who answers a request; a second request of that id is told apart (SRV-1)."""
+    """Ours: any replica finds the replica that answers a request; a second request of that id is distinguished
+    (SRV-1).
+    """
     here, there = two.here.logs, two.there.logs
     assert await here.open(two.keys, "r-one", b'"seven"')
 
@@ -190,7 +194,7 @@ async def test_another_tenants_session_of_the_same_id_is_another(two: Two) -> No
 
 
 async def test_what_was_sent_can_be_forgotten(two: Two) -> None:
-    """Ours: a stream nobody can come back to does not pile up."""
+    """Ours: a stream without a possible reader does not pile up."""
     await two.here.logs.append(two.keys, STANDALONE, b"one")
     last = await two.here.logs.append(two.keys, STANDALONE, b"two")
     assert last is not None

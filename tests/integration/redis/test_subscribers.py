@@ -1,4 +1,4 @@
-"""Who is remembered as a subscriber of a resource, and for how long."""
+"""Stored subscribers of a resource, and their time limit."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ async def test_subscribers_that_have_expired_do_not_pile_up(two: Two, raw: Any) 
         keys = sessions.keys(ACME, record.id)
         await subscriptions.subscribe(keys, "note://1")
         await raw.delete(keys.record)  # as when it expires
-    for _ in range(_ENDED):  # whoever comes looks at some of the others
+    for _ in range(_ENDED):  # each new one checks some of the others
         await subscriptions.subscribe(two.keys, "note://1")
 
     [subscribers] = [key async for key in raw.scan_iter("*subscribers*")]
@@ -47,7 +47,7 @@ async def test_a_session_with_many_subscriptions_costs_as_little_as_one_with_non
 
 
 async def test_nothing_of_a_session_in_use_expires_before_it(two: Two, raw: Any) -> None:
-    """Ours: what it is subscribed to outlives it, whenever it was said and however long ago (RES-4, RES-6)."""
+    """Ours: a subscription outlives the stream, whatever its age (RES-4, RES-6)."""
     subscriptions = two.here.subscriptions
     for round_ in range(4):
         await subscriptions.subscribe(two.keys, f"note://{round_}")
@@ -62,7 +62,7 @@ async def test_nothing_of_a_session_in_use_expires_before_it(two: Two, raw: Any)
 
 
 async def test_uris_are_kept_with_the_session_unless_they_are_long(two: Two, raw: Any) -> None:
-    """Ours: what a changed template has made is found by them; they go with the session (RES-5, RES-6)."""
+    """Ours: changes of a template reach them; they end with the session (RES-5, RES-6)."""
     subscriptions = two.here.subscriptions
     for uri in ("note://1", "note://ключ", "note://1", "note://gone", "long://" + "x" * MAX_PARAMS_BYTES):
         await subscriptions.subscribe(two.keys, uri)

@@ -1,4 +1,4 @@
-"""Warm child processes: who is served by which, and how they end."""
+"""Warm child processes: tenants of each child, and the ends of children."""
 
 import os
 import sys

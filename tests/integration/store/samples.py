@@ -781,7 +781,7 @@ async def append_change(tenant: TenantId, db: Db, *, target: str = "source:petst
 
 
 async def faults_of(tenant: TenantId, db: Db, *, keys: Sequence[bytes] = (CHAIN_KEY,)) -> int:
-    """How many faults the tenant's trail has, read in parts."""
+    """Number of faults in the tenant's trail, read in parts."""
     check = TrailCheck(TrailKeys(chain=keys))
     last: Link | None = None
     while part := await audit.links(tenant, db, after=last, limit=7):

@@ -635,7 +635,7 @@ def test_every_kind_is_in_this_file() -> None:
 
 
 def test_every_query_takes_the_tenant_first() -> None:
-    """Ours: the first parameter says whose data it is, as an id or inside the object to write."""
+    """Ours: the first parameter names the tenant, as an id or inside the object to write."""
     queries = {name: query for name, query in _queries().items() if name not in _ACROSS_TENANTS}
     first = {name: next(iter(inspect.signature(query).parameters)) for name, query in queries.items()}
 
@@ -792,7 +792,7 @@ async def test_a_foreign_tenant_cannot_be_written(wall: Wall) -> None:
     ],
 )
 async def test_the_apps_role_cannot_open_the_wall(wall: Wall, attempt: str) -> None:
-    """Ours: whoever gets SQL into the app's connection still has no way past row-level security."""
+    """Ours: SQL in the app's connection does not bypass row-level security."""
     connection = await connect_app(wall.database.app_url)
     for table in sorted(metadata.tables) if "{table}" in attempt else [""]:
         with pytest.raises(Exception, match=r"permission denied|must be|cannot|not have privileges") as refused:
@@ -851,7 +851,7 @@ async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) ->
 
 
 async def _try(store: Store, scope: TenantId, claimed: TenantId, call: _Call, victim: Stored) -> object:
-    """What the call shows; a refusal by us or by PostgreSQL's policies shows nothing."""
+    """Rows that the call shows; a refusal by us or by PostgreSQL's policies shows nothing."""
     try:
         async with store.transaction(scope) as db:
             return await call(claimed, db, victim)
@@ -890,7 +890,7 @@ def _columns(table: Table) -> str:
 
 @pytest.mark.parametrize("table", sorted(operators_metadata.tables))
 async def test_the_operators_tables_are_hidden_from_transactions_of_tenants(wall: Wall, table: str) -> None:
-    """Ours: what a tenant's transaction runs neither reads nor changes the register of secret keys (IDN-5, TEN-5)."""
+    """Ours: a tenant's transaction neither reads nor changes the register of secret keys (IDN-5, TEN-5)."""
     cipher = EnvelopeCipher(["k" * 32])
     async with wall.store.unscoped() as db:
         await registry.register(db, cipher.names)

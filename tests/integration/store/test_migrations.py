@@ -1,4 +1,4 @@
-"""Migrations: applied once, by whoever may, from a checkout or from an installed wheel."""
+"""Migrations: applied once, by any permitted login, from a checkout or from an installed wheel."""
 
 import os
 import subprocess
@@ -107,7 +107,7 @@ async def test_a_login_that_may_not_create_roles_is_told_the_sql(servers: TestSe
 
 
 async def test_a_database_that_is_away_is_unavailable() -> None:
-    """Ours: `gateway migrate` says in one line that PostgreSQL does not answer."""
+    """Ours: `gateway migrate` reports in one line that PostgreSQL does not answer."""
     with pytest.raises(DatabaseUnavailable):
         await migrate("postgresql://nobody@/gateway?host=/nowhere")
 

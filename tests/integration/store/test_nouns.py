@@ -1,4 +1,4 @@
-"""Every noun of the store: what goes in comes out, and only changes what it says."""
+"""Every noun of the store: a stored object is returned unchanged, and a change affects only the given members."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -52,7 +52,7 @@ async def tenant(store: Store) -> TenantId:
 
 
 async def test_tenants_are_listed_by_slug_in_pages(store: Store) -> None:
-    """Ours: the operator's list has a stable order and misses nobody."""
+    """Ours: the operator's list has a stable order and misses no tenant."""
     for slug in ("b", "a-1", "a", "z9", "a0"):
         made = make_tenant(slug)
         async with store.transaction(made.id) as db:
@@ -102,7 +102,7 @@ async def test_a_missing_tenant_has_no_revision(store: Store) -> None:
 
 
 async def test_removing_a_tenant_removes_all_but_its_trail(store: Store, database: TestDatabase) -> None:
-    """Ours: nothing of a removed tenant is left except what was done, and nobody else loses anything."""
+    """Ours: nothing of a removed tenant is left except its audit entries, and no other tenant loses anything."""
     gone, other = await store_everything(store, "gone"), await store_everything(store, "other")
     async with store.transaction(gone.tenant.id) as db:
         assert await TENANTS.remove(gone.tenant.id, db, gone.tenant.id)
@@ -122,7 +122,7 @@ async def test_removing_a_tenant_removes_all_but_its_trail(store: Store, databas
 
 
 async def test_a_key_is_found_changed_and_removed(store: Store, tenant: TenantId) -> None:
-    """Ours: what may change of a key changes, the rest stays, and the version rises."""
+    """Ours: the changeable members of a key change, the rest stays, and the version rises."""
     key = make_key(tenant)
     async with store.transaction(tenant) as db:
         await keys.insert(key, db)
@@ -274,7 +274,7 @@ async def test_a_tool_name_is_used_once_in_a_tenant(store: Store, tenant: Tenant
 
 
 async def test_a_policy_has_defaults_until_it_is_saved(store: Store, tenant: TenantId) -> None:
-    """Ours: allow everything until somebody decides; the version rises with each decision."""
+    """Ours: allow everything until a first decision; the version rises with each decision."""
     wanted = Policy(safe=Decision.DENY, dangerous=Decision.APPROVE, limits=Limits(calls_per_second=0.5, burst=1))
     async with store.transaction(tenant) as db:
         assert await POLICY.get(tenant, db) == Policy()
@@ -296,7 +296,7 @@ async def test_an_allow_list_is_empty_until_it_is_saved(store: Store, tenant: Te
 
 
 async def test_credentials_rest_sealed(store: Store, tenant: TenantId, database: TestDatabase) -> None:
-    """Ours: what is stored opens again, is replaced by name, and is nowhere in the database in the clear."""
+    """Ours: a stored secret opens again, is replaced by name, and is nowhere in the database in the clear."""
     source = make_source(tenant)
     first, second = Credential(value="hunter2"), Credential(value="pässword\n", username="us:er")
     async with store.transaction(tenant) as db:
@@ -353,7 +353,7 @@ async def test_secret_keys_are_exchanged_in_three_steps(store: Store, tenant: Te
 async def test_a_credential_moved_to_another_source_does_not_open(
     store: Store, tenant: TenantId, database: TestDatabase
 ) -> None:
-    """Ours: whoever can write the table still cannot point a secret at another upstream."""
+    """Ours: a writer of the table still cannot point a secret at another upstream."""
     source, other = make_source(tenant, name="one"), make_source(tenant, name="two")
     async with store.transaction(tenant) as db:
         await sources.insert(source, db)
@@ -412,7 +412,7 @@ async def test_changes_are_listed_newest_first(store: Store, tenant: TenantId, m
 async def test_an_edited_trail_is_found(
     store: Store, tenant: TenantId, database: TestDatabase, edit: str, found: int
 ) -> None:
-    """Ours: whoever can write the table but has no key cannot change or remove an entry unnoticed."""
+    """Ours: a writer of the table without a key cannot change or remove an entry unnoticed."""
     for _ in range(4):
         async with store.transaction(tenant) as db:
             await append_change(tenant, db)

@@ -143,7 +143,7 @@ async def test_only_keys_that_can_be_used_hold_a_profile(store: Store, acme: Ten
 
 
 async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: TestDatabase, acme: TenantId) -> None:
-    """Ours: whoever changes where a secret goes, in the database itself, has a secret that does not open (TEN-4)."""
+    """Ours: a secret whose destination was changed in the database itself does not open (TEN-4)."""
     made, secret = make_credential("token"), SealedCredential(value="s3cr3t", username="u")
     async with store.transaction(acme) as db:
         await CREDENTIALS.insert_sealed(acme, db, SEALER, made, secret)
@@ -224,7 +224,7 @@ async def test_a_policy_keeps_its_origins(store: Store, acme: TenantId) -> None:
 
 
 async def test_reading_sees_one_moment(store: Store, acme: TenantId) -> None:
-    """Ours: what is committed between two queries of a snapshot is in neither of them."""
+    """Ours: a commit between two queries of a snapshot is in neither of them."""
     async with store.reading(acme) as reading:
         assert await primitives.count(acme, reading) == 0
         async with store.transaction(acme) as db:

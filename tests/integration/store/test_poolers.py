@@ -71,7 +71,7 @@ async def _accepts(port: int) -> bool:
 
 
 async def test_a_pooler_that_moves_sessions_is_refused(database_url: str, tmp_path: Path) -> None:
-    """Ours: what would fail with the second request does not start, and the reason names the pooler's mode (SCL-2)."""
+    """Ours: a pooler that would fail with the second request ends the start, and the reason names its mode (SCL-2)."""
     async with _pooled(database_url, tmp_path, "transaction") as url, Store(url) as store:
         with pytest.raises(BrokenSetting, match="transaction mode"):
             await store.check_sessions()

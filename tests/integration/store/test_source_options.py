@@ -1,4 +1,4 @@
-"""What a source takes of its document, as it is stored."""
+"""Selection and options of a source, as they are stored."""
 
 from dataclasses import replace
 

@@ -130,7 +130,7 @@ def test_the_code_knows_the_newest_migration() -> None:
 
 
 async def test_check_names_what_to_do_about_an_old_database(servers: TestServers) -> None:
-    """Ours: without migrations the store is not ready and says which command helps."""
+    """Ours: without migrations the store is not ready and names the command that helps."""
     with servers.empty_database() as empty:
         async with Store(empty.app_url) as store:
             with pytest.raises(DatabaseUnavailable, match="gateway migrate"):
@@ -236,7 +236,7 @@ async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> No
 
 
 async def test_connections_that_break_at_each_beginning_are_unavailable(database_url: str) -> None:
-    """Ours: the replacement of a lost connection is lost as well, and the caller is told to retry."""
+    """Ours: the replacement of a lost connection is lost as well, and the caller gets a retry hint."""
     socket_path = Path(dict(parse_qsl(urlsplit(database_url).query))["host"]) / ".s.PGSQL.5432"
 
     async def forward(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -268,7 +268,7 @@ async def _query_while_cut_off(store: Store, superuser: PostgresConnection) -> N
 
 
 async def test_an_exhausted_pool_is_unavailable(database_url: str) -> None:
-    """Ours: whoever waits too long for a connection is told to come again."""
+    """Ours: a caller that waits too long for a connection gets a retry hint."""
     async with Store(database_url, pool_size=1, timeout_s=0.05) as store, store.unscoped() as db:
         await db.execute(text("select 1"))
         with pytest.raises(DatabaseUnavailable, match="in use"):

@@ -52,7 +52,7 @@ Answer: TypeAlias = Callable[[Exchange], Awaitable[bool]]
 
 @dataclass(slots=True)
 class Loopback:
-    """What happened at the server so far."""
+    """Events at the server so far."""
 
     port: int = 0
     connections: int = 0

@@ -111,7 +111,7 @@ async def upstream(timeouts: Timeouts | None = None, at_once: int = 32) -> Async
 
 async def _until(happened: Callable[[], bool]) -> None:
     with anyio.fail_after(30):
-        while not happened():  # noqa: ASYNC110  # the sockets tell of no event
+        while not happened():  # noqa: ASYNC110  # the sockets have no event
             await anyio.sleep(0.001)
 
 

@@ -46,7 +46,7 @@ async def fails(
 
 
 async def test_a_request_goes_out_exactly_as_built() -> None:
-    """Ours: URL, method, headers and body are what the request says; only framing and two of our own are added."""
+    """Ours: URL, method, headers and body are as the request declares; only framing and two of our own are added."""
     async with loopback(says(OK)) as server, allowed(server) as upstream:
         path = "/a%2Fb/..;/%7Ex/[y]?q=%20&r=a+b&s='|\""[:-2]
         request = UpstreamRequest(
@@ -138,7 +138,7 @@ async def test_connections_are_kept_and_shared() -> None:
 
 
 async def test_header_bytes_that_are_no_text_do_not_get_inside() -> None:
-    """Ours: what an answer says of itself can always be written as JSON."""
+    """Ours: the metadata of an answer can always be written as JSON."""
     raw = b"HTTP/1.1 200 OK\r\nContent-Type: text/\xff\xfe\r\nRetry-After: \xe9\r\nContent-Length: 0\r\n\r\n"
     async with loopback(says(raw)) as server, allowed(server) as upstream:
         answer = await upstream.send(server.get())
@@ -318,7 +318,7 @@ async def test_nobody_listening_is_unreachable() -> None:
 
 
 async def test_a_cancelled_call_closes_its_connection() -> None:
-    """Ours: whoever hangs up frees the upstream too; the next call is clean (R19)."""
+    """Ours: a disconnect frees the upstream too; the next call is clean (R19)."""
     stop = asyncio.Event()
 
     async def answer(exchange: Exchange) -> bool:
@@ -460,7 +460,7 @@ async def test_a_name_that_does_not_resolve_is_unreachable() -> None:
 
 
 async def test_a_pool_that_is_not_open_sends_nothing() -> None:
-    """Ours: using the door outside its block is a mistake of ours, said as such."""
+    """Ours: a use of the client outside its block is a programming error, with a message."""
     upstream = UpstreamClient()
 
     with pytest.raises(RuntimeError):

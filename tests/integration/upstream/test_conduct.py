@@ -1,4 +1,4 @@
-"""How the pool behaves towards an upstream that is slow, fails or is away, seen from the upstream."""
+"""Behaviour of the pool towards an upstream that is slow, fails or is away, seen from the upstream."""
 
 import asyncio
 import contextlib
@@ -59,12 +59,12 @@ async def hang(exchange: Exchange) -> bool:
 
 
 def unavailable(*headers: str, status: int = 503) -> bytes:
-    """An upstream that says it is away."""
+    """An upstream that responds with unavailability."""
     return body(b"later", *headers, status=status)
 
 
 async def _send(answer: Answer, **changes: object) -> tuple[Loopback, UpstreamResponse | UpstreamError]:
-    """What becomes of one idempotent GET, or of what the changes make of it, and what the upstream saw."""
+    """Outcome of one idempotent GET, or of its changed form, and the requests at the upstream."""
     async with loopback(answer) as server, pool(server) as upstream:
         request = replace(server.get(), **changes)
         try:
@@ -90,7 +90,7 @@ async def test_an_upstream_that_is_back_in_time_costs_no_call(status: int, metho
 
 
 async def test_what_stays_away_is_asked_three_times_and_its_answer_stands() -> None:
-    """Ours: two repetitions and no more; the client reads what the upstream said last."""
+    """Ours: two repetitions and no more; the client reads the upstream's last message."""
     server, answer = await _send(says(unavailable()))
 
     assert isinstance(answer, UpstreamResponse)
@@ -127,7 +127,7 @@ async def test_a_connection_that_closes_before_the_answer_is_tried_again() -> No
 
 
 async def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
-    """Ours: what breaks inside its answer has run; the client is told."""
+    """Ours: a request that breaks inside its answer has run; the client gets that error."""
     server, error = await _send(says(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", keep=False))
 
     assert isinstance(error, UpstreamUnreachable)
@@ -144,7 +144,7 @@ async def test_a_large_body_goes_out_whole_each_time() -> None:
 
 @pytest.mark.parametrize("raw", [unavailable("Retry-After: 60"), unavailable(status=429), unavailable(status=500)])
 async def test_an_answer_that_asks_for_patience_is_the_answer(raw: bytes) -> None:
-    """Ours: nobody waits here for a minute; the hint goes to the client."""
+    """Ours: no call waits here for a minute; the hint reaches the client."""
     server, answer = await _send(says(raw))
 
     assert isinstance(answer, UpstreamResponse)
@@ -255,7 +255,7 @@ async def test_an_upstream_that_answers_is_not_left_alone(raw: bytes) -> None:
 
 
 async def test_a_refusal_of_ours_is_not_the_upstreams() -> None:
-    """Ours: what was never dialled says nothing of the upstream."""
+    """Ours: a refusal before the dial is no evidence about the upstream."""
     async with UpstreamClient(rules=BulkheadLimits(failures=1)) as upstream:
         for _ in range(4):
             with pytest.raises(EgressDenied):
@@ -316,7 +316,7 @@ async def test_a_slow_upstream_holds_its_places_and_nobody_elses() -> None:
 
 
 async def test_calls_that_are_cancelled_leave_their_places() -> None:
-    """Ours: whoever hangs up, under way or waiting, takes nothing along (R19)."""
+    """Ours: a disconnect, during a request or a wait, takes nothing from others (R19)."""
     async with loopback(hang) as server, pool(server, rules=BulkheadLimits(at_once=2, wait_s=60)) as upstream:
         with anyio.fail_after(10):
             for _ in range(5):

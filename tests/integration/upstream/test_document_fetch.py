@@ -36,7 +36,7 @@ async def test_any_other_status_is_named(status: int) -> None:
 
 
 async def test_a_redirect_is_not_followed_and_its_target_not_shown() -> None:
-    """Ours: the error says what to do instead."""
+    """Ours: the error names the alternative."""
     async with loopback(says(body(b"", "Location: http://10.0.0.1/secret", status=302))) as server:
         async with UpstreamClient(egress_allow=[server.authority]) as upstream:
             with pytest.raises(FetchFailed, match="redirect") as caught:

@@ -70,7 +70,7 @@ async def test_a_flood_of_events_ends_early() -> None:
 
 
 async def test_a_stream_that_ends_is_whole() -> None:
-    """Ours: nothing is said of a stream that said everything, and its connection is used again."""
+    """Ours: a complete stream has no note, and its connection is used again."""
     raw = b"data: 1\n\ndata: tail"
     declared = body(raw, "Content-Type: text/event-stream")
     chunked = HEAD + b"\r\n" + chunk(raw) + b"0\r\n\r\n"
@@ -83,7 +83,7 @@ async def test_a_stream_that_ends_is_whole() -> None:
 
 
 async def test_a_compressed_stream_is_read_as_it_comes() -> None:
-    """Ours: what was inflated until then is not lost."""
+    """Ours: parts that were inflated until then are not lost."""
     packer = zlib.compressobj(wbits=31)
     packed = packer.compress(b"data: 1\n\n") + packer.flush(zlib.Z_SYNC_FLUSH)
     whole = packed + packer.copy().flush()

@@ -1,4 +1,4 @@
-"""What a request is on the wire, byte for byte."""
+"""Bytes of a request on the wire."""
 
 import asyncio
 
@@ -78,7 +78,7 @@ async def test_headers_go_out_in_their_order_after_ours() -> None:
 
 
 async def test_a_request_may_name_another_user_agent() -> None:
-    """Ours: it stands in the place of ours."""
+    """Ours: it replaces ours."""
     head = await sent(headers=(("X", "1"), ("user-agent", "me")))
 
     assert head == (

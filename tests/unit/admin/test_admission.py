@@ -1,4 +1,4 @@
-"""The limits of the admin API: what each counts, and whom it spares."""
+"""The limits of the admin API: the counted events of each limit, and its exceptions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

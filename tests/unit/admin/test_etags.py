@@ -7,7 +7,7 @@ from gateway.errors import BadInput
 
 
 def test_a_tag_that_was_written_is_read_back() -> None:
-    """RFC 9110: what ETag said is what If-Match names."""
+    """RFC 9110: the value of ETag is the one that If-Match names."""
     assert read_expected(write_tag("key_1.2")) == frozenset({"key_1.2"})
 
 

@@ -34,7 +34,7 @@ async def test_every_fault_of_a_body_is_named_with_its_place() -> None:
 
 
 async def test_a_missing_field_is_named() -> None:
-    """Ours: what is required and absent is a fault at its own place."""
+    """Ours: a required and absent member is a fault at its own place."""
     assert await _faults({"scopes": ["mcp"]}, KeyCreate) == {"/name": "required"}
 
 
@@ -99,7 +99,7 @@ async def test_an_import_has_one_origin(body: object) -> None:
 
 
 async def test_a_form_is_told_in_words() -> None:
-    """Ours: nobody has to read a pattern to mend a name."""
+    """Ours: the message explains the form of a name without a pattern."""
     with pytest.raises(InvalidBody, match="small letters, digits and hyphens"):
         await read_body(b'{"slug": "Acme"}', TENANT_CREATE)
     with pytest.raises(InvalidBody, match="at least 1 item, not 0"):
@@ -135,7 +135,7 @@ async def test_a_request_without_body_takes_none_or_an_empty_object() -> None:
 
 
 async def test_a_large_body_is_read_all_the_same() -> None:
-    """Ours: what is parsed in a thread has the same result."""
+    """Ours: a body that is parsed in a thread has the same result."""
     document = {"paths": {f"/p{number}": {"description": "x" * 100} for number in range(5000)}}
     read = await read_body(json.dumps({"document": document}).encode(), SourceUpdate)
     assert read.document == document

@@ -1,4 +1,4 @@
-"""What a replica can do without, as a table."""
+"""Optional parts of a replica, as a table."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Secrets that stand in files, where containers have them."""
+"""Secrets in files, where containers have them."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_a_secret_is_read_from_the_file_that_its_variable_names(
 
 
 def test_a_secret_is_read_again_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: what the file has now, as the setting would have it; a value that is not allowed is an error (OPR-2)."""
+    """Ours: the present content of the file, as the setting requires it; a forbidden value is an error (OPR-2)."""
     file = tmp_path / "keys"
     file.write_text(f"{LONG}-old\n")
     monkeypatch.setenv("GATEWAY_OPERATOR_KEY_FILE", str(file))
@@ -74,7 +74,7 @@ def test_keys_stand_on_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_a_broken_one_is_named(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], said: str) -> None:
-    """Ours: one line says which variable and what is wrong with it."""
+    """Ours: one line names the variable and its fault."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 

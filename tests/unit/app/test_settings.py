@@ -1,4 +1,4 @@
-"""What the environment may say."""
+"""Permitted values of the environment."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +18,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_lists_are_comma_separated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: several values stand in one variable."""
+    """Ours: several values in one variable."""
     monkeypatch.setenv("GATEWAY_EGRESS_ALLOW", "127.0.0.1:9000, api.internal:80")
 
     assert load_settings().egress_allow == ("127.0.0.1:9000", "api.internal:80")
@@ -36,7 +36,7 @@ def test_lists_are_comma_separated(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_broken_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str) -> None:
-    """Ours: one line says which variable and what is allowed."""
+    """Ours: one line names the variable and the permitted values."""
     monkeypatch.setenv(name, value)
 
     with pytest.raises(BrokenSetting, match=said) as caught:
@@ -69,7 +69,7 @@ def test_fewer_than_forty_five_settings() -> None:
 
 
 def test_generated_keys_are_kept_and_private(tmp_path: Path) -> None:
-    """Ours: a second start finds the keys of the first; nobody else can read them."""
+    """Ours: a second start finds the keys of the first; no other account can read them."""
     settings = load_settings(data_dir=tmp_path / "gateway")
 
     first, second = find_keys(settings), find_keys(settings)
@@ -103,7 +103,7 @@ def test_an_empty_key_file_stops_the_start(tmp_path: Path, name: str) -> None:
 
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """Ours: the line says which path cannot be used."""
+    """Ours: the line names the path that cannot be used."""
     (tmp_path / "file").write_text("")
 
     with pytest.raises(BrokenSetting, match="GATEWAY_DATA_DIR"):

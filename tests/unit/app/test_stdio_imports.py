@@ -1,4 +1,4 @@
-"""What a start of `gateway stdio` imports with the packages that serve its calls."""
+"""Imports of a start of `gateway stdio` with the packages that serve its calls."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""When spans are exported, and that nothing of it is there otherwise."""
+"""Export of spans, and that nothing of it is loaded otherwise."""
 
 import pytest
 

@@ -12,7 +12,7 @@ def test_a_percentile_is_a_value_that_was_seen(share: float, value: float) -> No
 
 
 def test_the_percentile_of_one_value_is_that_value() -> None:
-    """Ours: a single observation is all there is to say."""
+    """Ours: a single observation is the whole result."""
     assert percentile([3.5], 99) == 3.5
 
 

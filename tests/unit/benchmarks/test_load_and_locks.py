@@ -13,7 +13,7 @@ from benchmarks.starts import installed
 
 
 async def _against(answer: bytes, **order: Any) -> tuple[dict[str, Any], list[bytes]]:
-    """What the load generator saw of a server that always answers the same, and the first lines it sent."""
+    """Measurements of the load generator for a server that always answers the same, and the first lines it sent."""
     seen: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,7 +85,7 @@ def test_a_lock_installs_what_its_markers_allow() -> None:
 
 
 def test_the_document_names_the_command_that_wrote_it() -> None:
-    """Ours: whoever reads a figure can make it again."""
+    """Ours: a reader of a figure can reproduce it."""
     table = Table(title="Calls", columns=("target",), rows=(("x",),))
     text = render([table], ["2 cores"], "--write")
 
@@ -94,7 +94,7 @@ def test_the_document_names_the_command_that_wrote_it() -> None:
 
 
 def test_a_part_that_is_measured_alone_replaces_its_section_only() -> None:
-    """Ours: the other tables of the document stay, and the section says that it was measured apart."""
+    """Ours: the other tables of the document stay, and the section states that it was measured separately."""
     calls, lists, pages = [
         Table(title=title, columns=("target",), rows=((title.lower(),),)) for title in ("Calls", "Lists", "Pages")
     ]

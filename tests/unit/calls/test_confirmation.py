@@ -38,7 +38,7 @@ def _pays(house: Household) -> list[object]:
 
 
 async def test_what_the_user_confirms_is_done(house: Household) -> None:
-    """Ours: the question says what will be done; the intent is recorded after the answer (SAF-2, SAF-4)."""
+    """Ours: the question names the action; the intent is recorded after the answer (SAF-2, SAF-4)."""
     paid = _pays(house)
     peer = TalkingPeer(answers={CONFIRM: accepted(confirm=True)})
 
@@ -81,7 +81,7 @@ async def test_anything_but_a_yes_is_a_no(house: Household, answer: Mapping[str,
 
 @pytest.mark.parametrize("peer", [TalkingPeer(cannot=frozenset({"elicitation"})), TalkingPeer(), None])
 async def test_a_client_that_cannot_be_asked_cannot_call(house: Household, peer: TalkingPeer | None) -> None:
-    """Ours: no capability, no answer and no peer are all a no, and say so (SAF-2)."""
+    """Ours: no capability, no answer and no peer are all a refusal, with the reason (SAF-2)."""
     paid = _pays(house)
 
     result = await (house.call("pays", {"amount": 5}) if peer is None else house.call("pays", {"amount": 5}, peer))
@@ -113,7 +113,7 @@ async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) ->
 
 
 async def test_a_yes_is_a_yes_to_one_thing(house: Household) -> None:
-    """Ours: what was confirmed is what is done; when that would be something else now, nothing is (SAF-3)."""
+    """Ours: the confirmed request is the one that is sent; when it would differ now, nothing is (SAF-3)."""
     paid = _pays(house)
     peer = RoundsPeer()
 
@@ -207,7 +207,7 @@ async def test_a_primitive_that_is_approved_offers_no_values(house: Household) -
 
 
 async def test_a_tool_that_is_confirmed_talks(house: Household) -> None:
-    """Ours: what may have to ask is served where questions can be asked."""
+    """Ours: a call that may ask its user is served where questions are possible."""
     _pays(house)
     bound = await house.tool("pays")
 

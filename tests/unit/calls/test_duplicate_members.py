@@ -39,7 +39,7 @@ def _result(body: bytes) -> dict[str, Any]:
 
 @pytest.mark.parametrize("body", REPEATED)
 def test_a_name_that_stands_twice_leaves_no_structured_content(body: bytes) -> None:
-    """Ours: text and structure cannot disagree, and the result says why one of them is missing (CAL-1)."""
+    """Ours: text and structure cannot disagree, and the result states why one of them is missing (CAL-1)."""
     result = _result(body)
 
     assert "structuredContent" not in result
@@ -50,13 +50,13 @@ def test_a_name_that_stands_twice_leaves_no_structured_content(body: bytes) -> N
 
 @pytest.mark.parametrize("body", UNIQUE)
 def test_other_json_keeps_its_structure(body: bytes) -> None:
-    """Ours: names that differ, or stand in different objects, are not the same (CAL-1)."""
+    """Ours: names that differ, or belong to different objects, are not the same (CAL-1)."""
     assert not has_repeated_names(body)
     assert "structuredContent" in _result(body)
 
 
 def test_a_cut_answer_is_held_to_it_as_well() -> None:
-    """Ours: what is kept of a large answer may name a member twice too (CAL-1)."""
+    """Ours: the kept part of a large answer may name a member twice too (CAL-1)."""
     items = b",".join(b'{"a":%d,"a":%d}' % (n, n + 1) for n in range(40_000))
 
     result = _result(b"[" + items + b"]")

@@ -43,7 +43,7 @@ async def selected(
     ],
 )
 async def test_parts_stay_in_their_containers(paths: list[str], left: Any) -> None:
-    """Ours: what is selected has the path that it had, and numbers keep their digits (OAS-10)."""
+    """Ours: a selected part has the path that it had, and numbers keep their digits (OAS-10)."""
     assert await selected(PETS, *paths) == (left, None)
 
 
@@ -107,7 +107,7 @@ def test_null_selects_everything() -> None:
 
 
 async def test_ten_thousand_missing_parts_cost_a_bounded_search() -> None:
-    """Ours: what is missing is named as far as the search may go (ISO-2)."""
+    """Ours: a missing path is named as far as the search may go (ISO-2)."""
     left, note = await selected({"a": [[1] * 100] * 300}, *[f"/a/*/*/x{number}" for number in range(50)])
 
     assert len(left["a"]) == 300

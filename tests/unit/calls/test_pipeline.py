@@ -1,4 +1,4 @@
-"""What the stations do with a call, in which order, and what they never do."""
+"""Stations of a call, their order, and actions that never happen."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -192,7 +192,7 @@ async def test_what_counts_as_absent_is_left_out_before_the_schema_is_asked(diar
 
 
 async def test_arguments_that_cannot_be_sent_are_refused_at_preparation(diary: Diary) -> None:
-    """Ours: what the wire cannot carry is an error result, not half a request (CAL-2)."""
+    """Ours: a value that the wire cannot carry is an error result, not half a request (CAL-2)."""
     result = await _run(diary, _bound(diary), {"id": 13})
 
     assert result["isError"] is True

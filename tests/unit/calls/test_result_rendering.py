@@ -1,4 +1,4 @@
-"""How an upstream's answer reads as a tool result."""
+"""Tool results of an upstream's responses."""
 
 import json
 from base64 import b64decode
@@ -67,7 +67,7 @@ def test_null_is_text_alone() -> None:
 
 
 def test_text_that_looks_like_json_stays_text() -> None:
-    """OpenAPI: the content type says what a body is."""
+    """OpenAPI: the content type determines the kind of a body."""
     result = _result(200, "text/plain", b"123")
 
     assert result["content"] == [{"type": "text", "text": "123"}]
@@ -75,7 +75,7 @@ def test_text_that_looks_like_json_stays_text() -> None:
 
 
 def test_a_declared_charset_is_decoded() -> None:
-    """RFC 9110: the charset parameter says how to read text."""
+    """RFC 9110: the charset parameter determines the decoding of text."""
     assert _result(200, "text/plain; charset=latin-1", "é".encode("latin-1"))["content"][0]["text"] == "é"
 
 
@@ -98,7 +98,7 @@ def test_other_bytes_are_an_embedded_blob() -> None:
 
 
 def test_a_response_without_a_body_has_its_status_as_text() -> None:
-    """Ours: the result of a 204 says that the call was made (OAS-10)."""
+    """Ours: the result of a 204 states that the call was made (OAS-10)."""
     assert _result(204, "", b"") == {
         "content": [{"type": "text", "text": "HTTP 204 No Content"}],
         "isError": False,
@@ -107,7 +107,7 @@ def test_a_response_without_a_body_has_its_status_as_text() -> None:
 
 
 def test_an_error_status_is_an_error_result_with_status_body_and_retry_hint() -> None:
-    """Ours: what the upstream refused is something the model can read."""
+    """Ours: the model can read the upstream's refusal."""
     result = _result(503, "text/html", b"<h1>busy</h1>", retry_after="7")
 
     assert result["isError"] is True
@@ -136,7 +136,7 @@ def test_a_redirect_is_an_error_because_it_is_never_followed() -> None:
 
 
 def test_a_failure_names_each_path_and_its_reason() -> None:
-    """Ours: the model can mend its arguments from the text (CAL-2)."""
+    """Ours: the model can correct its arguments from the text (CAL-2)."""
     error = ArgumentsInvalid("they do not match", faults=[Fault(pointer="/id", reason="is not an integer")])
 
     result = json.loads(b"{" + result_rendering.failure(error, "c-1") + b"}")
@@ -219,7 +219,7 @@ def _many(count: int) -> bytes:
 
 
 def test_a_large_result_is_cut_in_text_and_structure_alike() -> None:
-    """Ours: a result has a bound, and says what it lacks."""
+    """Ours: a result has a bound, and names the omission."""
     result = _result(200, "application/json", _many(10_000))
     [shown, note] = result["content"]
 

@@ -1,4 +1,4 @@
-"""Summaries of large results: what they replace, what stays, and what happens without a store."""
+"""Summaries of large results: results that summaries replace, results that stay, and the behaviour without a store."""
 
 import json
 from types import SimpleNamespace
@@ -64,7 +64,7 @@ async def test_json_becomes_an_outline_and_its_start() -> None:
 
 
 async def test_small_results_and_errors_stay() -> None:
-    """Ours: what is below the threshold, and what failed, is sent as it is."""
+    """Ours: a result below the threshold, and a failure, is sent unchanged."""
     shelf = _Shelf()
     small = content(_answer(b'{"a":1}'))
     failed = b'"content":[{"type":"text","text":"' + b"x" * 9000 + b'"}],"isError":true'
@@ -105,7 +105,9 @@ async def test_every_large_text_has_its_own_summary() -> None:
 
 
 async def test_the_documents_of_one_result_leave_room_for_one_another() -> None:
-    """Ours: what the owner has no room for beside the other documents is cut, so the first link works (OAS-10)."""
+    """Ours: a result for which the owner has no room beside the other documents is cut, so the first link works
+    (OAS-10).
+    """
     shelf = _Shelf()
     blocks = [{"type": "text", "text": "x" * size} for size in (9_000_000, 9_000_000, 9_000_000, 5000)]
     result = await _summary(shelf, b'"content":' + orjson.dumps(blocks) + b',"isError":false')
@@ -116,7 +118,7 @@ async def test_the_documents_of_one_result_leave_room_for_one_another() -> None:
 
 @pytest.mark.parametrize("body", [json.dumps(ITEMS).encode(), b"line\n" * 100_000])
 async def test_without_a_place_the_result_is_cut(body: bytes) -> None:
-    """Ours: what cannot be stored is cut as before, and says so."""
+    """Ours: a result that cannot be stored is cut as before, and states it."""
     kind = "application/json" if body.startswith(b"{") else "text/plain"
     result = await _summary(_Shelf(is_full=True), content(_answer(body, kind), is_whole=True))
 
@@ -154,7 +156,7 @@ async def test_nothing_of_a_large_answer_is_lost(body: bytes, kind: str) -> None
 
 @pytest.mark.parametrize("depth", [200, 900, 960, 990, 1100])
 async def test_no_depth_breaks_a_summary(depth: int) -> None:
-    """Ours: what is deeper than the parser reads is a text, and the same in every read (OAS-10)."""
+    """Ours: a value that is deeper than the parser reads is a text, and the same in every read (OAS-10)."""
     shelf = _Shelf()
     body = b'{"a":' * depth + b'"' + b"x" * 300_000 + b'"' + b"}" * depth
     result = await _summary(shelf, content(_answer(body), is_whole=True))

@@ -1,4 +1,4 @@
-"""How large results are cut: whole parts stay, and what is missing is said."""
+"""Cuts of large results: whole parts stay, and the omission is stated."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_an_object_keeps_its_members_and_cuts_the_large_ones() -> None:
 
 
 def test_numbers_stay_as_they_were_written() -> None:
-    """Ours: what is cut is moved as bytes: no integer is rounded and no fraction rewritten."""
+    """Ours: a cut moves bytes: no integer is rounded and no fraction rewritten."""
     body = b'{"big":123456789012345678901234567890,"f":1.10,"e":1E400,"l":[' + b"0," * 500 + b"0]}"
     cut = cut_json(body, 200)
 
@@ -83,7 +83,7 @@ def test_a_text_of_wide_characters_keeps_the_limit() -> None:
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_depth_is_bounded(opening: str) -> None:
-    """Ours: what is nested beyond reason is left out, not walked."""
+    """Ours: a value that is nested too deeply is left out, not walked."""
     closing = "]" if opening == "[" else "}"
     body = (opening * 200 + '"' + "x" * 1000 + '"' + closing * 200).encode()
 
@@ -112,7 +112,7 @@ def test_a_part_that_alone_is_too_large_leaves_nothing_half(repeated: bytes) -> 
 
 @given(JSON, st.integers(20, 400))
 def test_whatever_is_cut_is_json_within_the_limit(value: object, limit: int) -> None:
-    """Ours: the kept part is valid, of the same kind, and says when something is missing."""
+    """Ours: the kept part is valid, of the same kind, and states that something is missing."""
     body = compact(value)
     cut = cut_json(body, limit)
     kept = json.loads(cut.kept)

@@ -49,7 +49,7 @@ def test_a_location_beside_a_body_is_a_text_too(status: int, body: bytes) -> Non
 
 
 def test_without_a_body_status_and_headers_are_the_text() -> None:
-    """Ours: HEAD says type, length and validators; 201 says the place (OAS-10)."""
+    """Ours: HEAD has type, length and validators; 201 has the place (OAS-10)."""
     assert result(200, content_type="image/png", content_length="70", etag='"a"')["content"][0]["text"] == (
         'HTTP 200 OK\nContent-Type: image/png\nContent-Length: 70\nETag: "a"'
     )
@@ -57,7 +57,7 @@ def test_without_a_body_status_and_headers_are_the_text() -> None:
 
 
 def test_an_error_has_its_headers_in_meta() -> None:
-    """Ours: a limit says when it ends, with an error too (OAS-10)."""
+    """Ours: a limit names its end, with an error too (OAS-10)."""
     found = result(429, b"{}", x_ratelimit_reset="60")
 
     assert found["isError"] is True

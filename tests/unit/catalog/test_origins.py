@@ -36,7 +36,7 @@ def test_what_is_no_origin_is_refused_with_its_place(text: str) -> None:
 
 
 def test_the_origin_of_a_url_is_found_or_there_is_none() -> None:
-    """Ours: what is not a URL has no origin, so nothing is allowed for it."""
+    """Ours: a text that is not a URL has no origin, so nothing is permitted for it."""
     assert find_origin("HTTPS://Api.Example:443/path?q") == "https://api.example"
     assert find_origin("file:///etc/passwd") is None
 

@@ -1,4 +1,4 @@
-"""How typed arguments become the values a tool's schema expects."""
+"""Conversion of typed arguments to the values of a tool's schema."""
 
 import json
 
@@ -52,7 +52,7 @@ _SCHEMA: dict[str, object] = {
     ],
 )
 def test_a_value_is_json_only_where_the_schema_expects_that_kind(typed: str, name: str, value: object) -> None:
-    """Ours: nobody quotes a string for the shell twice, and no number becomes text unasked."""
+    """Ours: no string needs a second quotation for the shell, and no number becomes text without a request."""
     found = parse_arguments([typed], whole=None, schema=_SCHEMA)[name]
 
     assert (found, type(found)) == (value, type(value))
@@ -76,7 +76,7 @@ def test_the_whole_object_and_single_arguments_go_together() -> None:
     ],
 )
 def test_a_malformed_argument_is_wrong_usage(typed: list[str], whole: str | None, reason: str) -> None:
-    """Ours: nothing is guessed; the message says how to write it."""
+    """Ours: nothing is guessed; the message shows the notation."""
     with pytest.raises(Failure, match=reason) as caught:
         parse_arguments(typed, whole=whole, schema=_SCHEMA)
 

@@ -170,7 +170,7 @@ def test_help_names_every_command_and_exit_code() -> None:
 
 
 def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
-    """Ours: what a command does can be read where the commands are listed."""
+    """Ours: the list of commands describes each command."""
     for name in _GROUPS:
         shown = CliRunner().invoke(gateway, [name, "--help"], prog_name="gateway")
 
@@ -278,7 +278,7 @@ def test_options_stand_before_or_after_the_command(
 
 
 def test_limits_are_names_of_the_policy_with_numbers() -> None:
-    """Ours: a limit nobody knows is refused before anything is sent."""
+    """Ours: an unknown limit is refused before anything is sent."""
     limit = Assignment(Limits)
     assert limit.convert("burst=5", None, None) == ("burst", 5)
     assert limit.convert("calls_per_second=0.5", None, None) == ("calls_per_second", 0.5)
@@ -288,7 +288,7 @@ def test_limits_are_names_of_the_policy_with_numbers() -> None:
 
 
 def test_a_lazy_group_refuses_what_is_no_command() -> None:
-    """Ours: a wrong entry in the table of commands is found by whoever runs it."""
+    """Ours: a wrong entry in the table of commands is found by running it."""
     group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exit_codes:ExitCode", "Odd.")}, help="", epilog="")
 
     with pytest.raises(TypeError, match="is not a command"):

@@ -1,4 +1,4 @@
-"""How failures read."""
+"""Text of failures."""
 
 import pytest
 

@@ -41,7 +41,7 @@ def _run(callback: click.Command) -> None:
 
 @pytest.mark.usefixtures("as_json")
 def test_warnings_and_forgotten_exceptions_are_lines_too(capfd: pytest.CaptureFixture[str]) -> None:
-    """Ours: what Python itself writes as text is a JSON line, where lines are JSON (SRV-3)."""
+    """Ours: a text that Python itself writes is a JSON line, where lines are JSON (SRV-3)."""
 
     def fail() -> None:
         raise ValueError("first line\nsecond line")

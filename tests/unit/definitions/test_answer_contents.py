@@ -1,4 +1,4 @@
-"""Whether content blocks, resource contents and prompt messages are held to the protocol's forms."""
+"""Content blocks, resource contents and prompt messages have the protocol's forms."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_every_kind_of_block_is_taken() -> None:
     ],
 )
 def test_a_broken_block_is_refused_where_it_is_broken(block: object, pointer: str) -> None:
-    """Ours: what a handler answers is checked before a client sees it (CAL-4)."""
+    """Ours: a handler's answer is checked before a client sees it (CAL-4)."""
     with pytest.raises(ToolValidationError) as caught:
         validate_content([block])
 

@@ -1,4 +1,4 @@
-"""Whether schemas of a tenant's own are held to what can be listed and checked in bounded time."""
+"""Schemas of a tenant's own can be listed, and checked in bounded time."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whether declared handlers are read strictly: each kind, each family, every fault with its place."""
+"""Declared handlers are read strictly: each kind, each family, every fault with its place."""
 
 from typing import Any
 
@@ -322,7 +322,7 @@ def test_a_broken_handler_is_refused_where_it_is_broken(raw: object, pointer: st
     ],
 )
 def test_each_family_has_its_own_form(raw: object, family: Family, pointer: str) -> None:
-    """Ours: what another family answers with is refused."""
+    """Ours: an answer of another family is refused."""
     assert pointer in [place for place, _ in refusal(raw, family)]
 
 
@@ -335,7 +335,7 @@ def test_a_completion_for_nothing_is_refused() -> None:
 
 
 def test_branches_are_bounded_in_depth_and_in_all() -> None:
-    """Ours: eight levels, a hundred steps wherever they stand."""
+    """Ours: eight levels, a hundred steps in all places."""
     deep: dict[str, Any] = {"sleep": 0}
     for _ in range(8):
         deep = {"if": {"when": "a", "then": [deep]}}

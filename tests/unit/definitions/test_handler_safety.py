@@ -1,4 +1,4 @@
-"""Whether a handler's level is the highest of what it is made of, with the reasons."""
+"""A handler's level is the highest of its parts, with the reasons."""
 
 from typing import Any
 

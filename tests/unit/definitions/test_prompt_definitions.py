@@ -1,4 +1,4 @@
-"""Whether definitions of prompts are held to their contract."""
+"""Definitions of prompts keep their contract."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def prompt(**more: Any) -> dict[str, Any]:
 
 
 def test_a_prompt_is_listed_as_it_was_given() -> None:
-    """MCP: name, arguments and everything that may stand beside them (PRM-1)."""
+    """MCP: name, arguments and all optional members (PRM-1)."""
     raw = prompt(
         title="T",
         description="D",

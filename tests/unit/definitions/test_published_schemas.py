@@ -1,4 +1,4 @@
-"""Whether the published schemas say what the validators do."""
+"""The published schemas agree with the validators."""
 
 import json
 from collections.abc import Callable
@@ -212,7 +212,7 @@ def test_there_is_a_schema_for_each_definition_and_kind() -> None:
 
 
 def test_a_schema_is_handed_out_as_a_copy() -> None:
-    """Ours: nobody can change what others get."""
+    """Ours: a caller cannot change the copy of another."""
     first: Any = schema_of("tool")
     first["properties"].clear()
 

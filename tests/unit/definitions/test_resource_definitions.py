@@ -1,4 +1,4 @@
-"""Whether definitions of resources and resource templates are held to their contract."""
+"""Definitions of resources and resource templates keep their contract."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def template(**more: Any) -> dict[str, Any]:
 
 
 def test_a_resource_is_listed_as_it_was_given() -> None:
-    """MCP: uri, name and everything that may stand beside them (RES-1)."""
+    """MCP: uri, name and all optional members (RES-1)."""
     raw = resource(
         title="A note",
         description="One.\nTwo.",
@@ -33,7 +33,7 @@ def test_a_resource_is_listed_as_it_was_given() -> None:
 
 
 def test_a_template_is_listed_as_it_was_given() -> None:
-    """MCP: uriTemplate, name and everything that may stand beside them (RES-2)."""
+    """MCP: uriTemplate, name and all optional members (RES-2)."""
     raw = template(title="T", description="D", mimeType="application/json", annotations={}, icons=[], _meta={})
     definition = validate_resource_template_definition(raw)
 

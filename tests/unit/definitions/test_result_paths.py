@@ -1,4 +1,4 @@
-"""Whether JSON results are cut at pointers and paths, linearly and without touching what was given."""
+"""JSON results are cut at pointers and paths, in linear time and without a change of the input."""
 
 import copy
 from typing import Any
@@ -71,7 +71,7 @@ def test_a_pointer_that_leads_nowhere_is_said(pointer: str) -> None:
     ],
 )
 def test_only_what_paths_lead_to_is_kept(paths: list[str], kept: object) -> None:
-    """Ours: `*` stands for every element or member; what is not there is left out."""
+    """Ours: `*` matches every element or member; an absent one is left out."""
     assert keep(PETS, paths) == kept
 
 
@@ -91,7 +91,7 @@ def test_what_paths_lead_to_is_dropped(paths: list[str], left: object) -> None:
 
 
 def test_a_value_without_parts_has_nothing_to_keep_or_drop() -> None:
-    """Ours: what no path leads to is not let through."""
+    """Ours: a part without a path to it does not pass."""
     assert keep("text", ["/a"]) is None
     assert keep([], ["/a"]) == []
     assert drop("text", ["/a"]) == "text"
@@ -134,7 +134,7 @@ PATHS = st.lists(
 
 
 def structure(value: object) -> str | None:
-    """Whether the value is a list or an object."""
+    """True if the value is a list or an object."""
     return "list" if isinstance(value, list) else "object" if isinstance(value, dict) else None
 
 

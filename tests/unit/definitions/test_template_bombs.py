@@ -1,4 +1,4 @@
-"""Whether a hostile template, or hostile variables, come to an end by the limits: counted, never timed."""
+"""A hostile template, or hostile variables, end by the limits: counted, never timed."""
 
 from typing import Any
 
@@ -167,7 +167,7 @@ def test_a_template_is_bounded_before_it_runs(source: str) -> None:
 
 
 def test_a_value_that_holds_one_text_often_is_measured_before_it_is_written() -> None:
-    """Ours: ten thousand references to one text are two gigabytes only when somebody writes them."""
+    """Ours: ten thousand references to one text are two gigabytes only when they are written."""
     shared = ["a" * 100_000] * 10_000
 
     with pytest.raises(TemplateFailed):

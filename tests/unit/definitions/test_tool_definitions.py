@@ -1,4 +1,4 @@
-"""Whether a tool definition is held to its contract, and listed as it was given."""
+"""A tool definition keeps its contract, and is listed unchanged."""
 
 import json
 from enum import IntEnum
@@ -51,7 +51,7 @@ def refusal(raw: object) -> ToolValidationError:
 
 
 def test_a_definition_is_listed_keyword_for_keyword() -> None:
-    """Ours: what was given is what clients see, unknown keywords of schemas included (TDF-2)."""
+    """Ours: clients see the given definition, unknown keywords of schemas included (TDF-2)."""
     raw = tool(
         title="T",
         inputSchema=CONFORMANCE,
@@ -168,7 +168,7 @@ def test_a_missing_field_is_named(field: str) -> None:
     ],
 )
 def test_a_fault_points_at_the_field(raw: object, pointer: str) -> None:
-    """Ours: unknown fields, wrong types and wrong values are refused where they stand (TDF-1, TDF-2)."""
+    """Ours: unknown fields, wrong types and wrong values are refused at their place (TDF-1, TDF-2)."""
     assert pointer in [fault.pointer for fault in refusal(raw).faults]
 
 
@@ -213,7 +213,7 @@ def test_every_fault_is_told_at_once_up_to_twenty() -> None:
 
 
 def test_a_refusal_is_short_and_printable_whatever_was_sent() -> None:
-    """Ours: a hostile name buys neither a huge answer nor a line on somebody's terminal."""
+    """Ours: a hostile name causes neither a huge answer nor a line on a terminal."""
     error = refusal(tool(**{"\x1b[2J\n" + "x" * 100_000: 1}))
 
     assert len(error.message) < 500
@@ -228,7 +228,7 @@ class Word(str):
     __slots__ = ()
 
     def __str__(self) -> str:
-        """What it calls itself."""
+        """Its name for itself."""
         return "Word.OBJECT"
 
 
@@ -255,7 +255,7 @@ def test_tuples_count_as_lists() -> None:
 
 
 def test_the_error_is_of_its_own_class() -> None:
-    """Ours: callers can tell it from others (TDF-3)."""
+    """Ours: callers can distinguish it from others (TDF-3)."""
     error = refusal({})
 
     assert isinstance(error, DefinitionInvalid)

@@ -1,4 +1,4 @@
-"""Whether the registry of definitions is a pure store that keeps its promises."""
+"""The registry of definitions is a pure store that keeps its promises."""
 
 import sys
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def raw(name: str) -> dict[str, Any]:
 
 
 def test_what_is_registered_is_found() -> None:
-    """Ours: by name, all together, and with what stands behind it (TDF-3)."""
+    """Ours: by name, all together, and with the registered object (TDF-3)."""
     registry = ToolRegistry()
     handler = object()
     definition = registry.register(raw("b"), handler)
@@ -109,7 +109,7 @@ def test_of_threads_that_want_one_name_exactly_one_has_it() -> None:
 
 
 def test_a_definition_of_read_only_mappings_is_taken() -> None:
-    """Ours: what the types allow is what can be registered, and what is listed is plain JSON (TDF-3)."""
+    """Ours: the types permit exactly the registrable definitions, and listed ones are plain JSON (TDF-3)."""
     registry = ToolRegistry()
     schema = MappingProxyType({"type": "object", "properties": MappingProxyType({"n": {"type": "integer"}})})
     registry.register(ToolDefinition(name="a", description="Does a.", input_schema=schema))

@@ -1,4 +1,4 @@
-"""Whether docs/tool-schema.md tells the truth: its blocks run, its lists are the code's."""
+"""docs/tool-schema.md is true: its blocks run, its lists are the code's."""
 
 import json
 import re
@@ -19,20 +19,20 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_json_on_the_page_is_a_tool() -> None:
-    """Ours: what readers copy is taken."""
+    """Ours: a copied definition is accepted."""
     for block in blocks("json"):
         assert validate_tool_definition(json.loads(block)).to_wire() == json.loads(block)
 
 
 def test_the_python_on_the_page_runs() -> None:
-    """Ours: what readers copy works (TDF-3)."""
+    """Ours: a copied example works (TDF-3)."""
     assert blocks("python")
     for block in blocks("python"):
         exec(compile(block, "docs/tool-schema.md", "exec"), {})
 
 
 def test_the_page_lists_every_filter() -> None:
-    """Ours: nobody has to guess which there are."""
+    """Ours: the list of them is complete."""
     listed = re.search(r"^Filters: (.*?)\.$", PAGE, re.MULTILINE | re.DOTALL)
 
     assert listed is not None

@@ -1,4 +1,4 @@
-"""Whether URI templates expand as every example of RFC 6570 says."""
+"""URI templates expand as in every example of RFC 6570."""
 
 from typing import Any
 

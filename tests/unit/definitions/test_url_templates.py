@@ -1,4 +1,4 @@
-"""Whether a URL with places to fill always leads where its author meant."""
+"""A URL with placeholders always leads to the place that its author meant."""
 
 from typing import Any
 

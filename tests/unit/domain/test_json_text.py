@@ -114,7 +114,7 @@ def test_a_value_stays_exact(raw: bytes, value: object) -> None:
     ],
 )
 def test_an_ambiguous_text_is_refused_with_its_place(raw: bytes, reason: str, line: int, column: int) -> None:
-    """Ours: line and column say where, and no two readers are given different values."""
+    """Ours: line and column name the place, and no two readers get different values."""
     with pytest.raises(InvalidBody) as refused:
         load_json(raw)
 
@@ -165,7 +165,7 @@ def test_nesting_is_bounded_exactly(opening: bytes, closing: bytes) -> None:
 
 
 def test_a_duplicate_in_a_large_text_is_refused_without_a_search() -> None:
-    """Ours: saying where costs time, so it is not said for large texts."""
+    """Ours: line and column cost time, so they are left out for large texts."""
     raw = b'{"padding":"' + b"x" * 100_000 + b'","a":1,"a":2}'
 
     with pytest.raises(InvalidBody, match="occurs twice") as refused:
@@ -196,7 +196,7 @@ def test_no_bytes_break_the_reader(raw: bytes) -> None:
     ],
 )
 def test_values_are_counted_before_they_are_read(raw: bytes, is_refused: bool) -> None:
-    """Ours: what stands in strings is no value, and counting costs no more than reading (ISO-2)."""
+    """Ours: the content of strings is no value, and counting costs no more than reading (ISO-2)."""
     if is_refused:
         with pytest.raises(DocumentTooLarge, match="more than 100 JSON values, or more than 10 objects"):
             refuse_many_values(raw, values=100, containers=10)

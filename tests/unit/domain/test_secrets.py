@@ -69,7 +69,7 @@ def test_models_show_no_secret(kind: Any) -> None:
 
 
 async def test_the_trail_names_a_new_secret_without_it() -> None:
-    """Ours: an entry says that a secret was replaced, and nothing about it, not even a fingerprint (TEN-4)."""
+    """Ours: an entry records that a secret was replaced, and nothing about it, not even a fingerprint (TEN-4)."""
     before = make_credential()
     sides = await describe_change(before, replace(before, value=Secret(CANARY)), key=b"k")
     assert sides == {"before": {"value": None}, "after": {"value": "(not recorded)"}}

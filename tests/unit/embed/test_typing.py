@@ -1,4 +1,4 @@
-"""The Python API is typed so that a checker finds wrong handlers and wrong definitions before anybody runs them."""
+"""The Python API is typed so that a checker finds wrong handlers and wrong definitions before they run."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Whether the example's document and its service speak of the same things."""
+"""The example's document and its service agree."""
 
 import re
 import struct
@@ -46,7 +46,7 @@ def test_every_operation_has_a_name_and_a_summary() -> None:
 
 
 def test_a_drawn_picture_is_a_png() -> None:
-    """RFC 2083: signature, header, checksums and pixels are what they say."""
+    """RFC 2083: signature, header, checksums and pixels are consistent."""
     picture = draw_png(3, 2, lambda x, y: (x, y, 255))
 
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")

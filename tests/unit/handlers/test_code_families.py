@@ -98,7 +98,7 @@ async def test_a_list_or_mapping_in_the_protocols_form_is_messages(
 
 
 async def test_a_template_hands_its_variables_over(house: Household) -> None:
-    """Ours: what the URI says is what the function is given (RES-2)."""
+    """Ours: the function gets the variables of the URI (RES-2)."""
     house.has_code(
         Family.TEMPLATE,
         "pet://{kind}/{id}",
@@ -134,7 +134,7 @@ async def test_a_function_may_say_that_there_is_no_such_resource(house: Househol
 
 
 async def test_texts_and_messages_are_a_prompt(house: Household) -> None:
-    """Ours: a text is what the user says (PRM-2)."""
+    """Ours: a text is a message of the role user (PRM-2)."""
     said = Messages(messages=({"role": "assistant", "content": {"type": "text", "text": "a"}},), description="d")
     house.has_code(Family.PROMPT, "text", lambda context: f"hi {context.arguments}")
     house.has_code(Family.PROMPT, "messages", lambda context: said)
@@ -144,7 +144,7 @@ async def test_texts_and_messages_are_a_prompt(house: Household) -> None:
 
 
 async def test_every_missing_argument_is_named(house: Household) -> None:
-    """Ours: one error says all that is missing (PRM-1)."""
+    """Ours: one error names every missing argument (PRM-1)."""
     arguments = [{"name": name, "required": name != "c"} for name in "abc"]
     house.has_code(Family.PROMPT, "asks", lambda context: "x", arguments=arguments)
 
@@ -201,7 +201,9 @@ def _typed(family: Family) -> dict[str, Any]:
 async def test_raising_hanging_wrong_and_huge_answers_are_clean_errors(
     house: Household, family: Family, number: int
 ) -> None:
-    """Ours: logged with the correlation id, nothing internal told, one record, and the gateway goes on (CAL-4)."""
+    """Ours: logged with the correlation id, without internal details in the response, one record, and the gateway
+    continues (CAL-4).
+    """
     name = {Family.RESOURCE: "note://x", Family.TEMPLATE: "note://{id}"}.get(family, "prompt")
     timeout_s = 0.01 if _WRONG[number] is _hangs else 60
     house.has_code(family, name, _WRONG[number], timeout_s=timeout_s, **_typed(family))
@@ -217,7 +219,7 @@ async def test_raising_hanging_wrong_and_huge_answers_are_clean_errors(
 
 @pytest.mark.parametrize("family", [Family.RESOURCE, Family.PROMPT])
 async def test_a_cancelled_reading_is_recorded(house: Household, family: Family) -> None:
-    """Ours: who left is in the trail, and the place is free (SAF-4)."""
+    """Ours: a client that left is in the trail, and the place is free (SAF-4)."""
     started = anyio.Event()
 
     async def hangs(context: Context) -> str:
@@ -327,7 +329,7 @@ async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, 
     ],
 )
 async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, returned: Completions) -> None:
-    """Ours: what is not text, and no number of them, is said to be a wrong shape (CAL-4)."""
+    """Ours: a value that is no text, or a number of them, is reported as a wrong shape (CAL-4)."""
     arguments = [{"name": "a"}]
     house.has_code(
         Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(returned)), arguments=arguments
@@ -338,7 +340,7 @@ async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, 
 
 
 async def test_a_completion_that_is_no_text_for_json_is_a_clean_error(house: Household) -> None:
-    """Ours: half a surrogate pair cannot be sent to anybody (CAL-4)."""
+    """Ours: half a surrogate pair cannot be sent (CAL-4)."""
     suggested, arguments = Completions(values=("\ud800",)), [{"name": "a"}]
     house.has_code(
         Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(suggested)), arguments=arguments

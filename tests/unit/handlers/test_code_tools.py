@@ -323,7 +323,7 @@ async def test_content_without_a_type_is_refused_with_its_place(house: Household
     ids=lambda value: type(value).__name__,
 )
 async def test_a_wrong_shape_is_a_clean_error(house: Household, returned: object) -> None:
-    """Ours: what no tool may return is an error result, logged, and tells nothing of the value (CAL-4)."""
+    """Ours: a value that no tool may return is an error result, logged, without the value (CAL-4)."""
     with capture_logs() as logs:
         result = await _answer(house, returned)
 
@@ -413,7 +413,7 @@ async def test_a_cancelled_call_is_recorded_and_ends_its_function(house: Househo
 
 
 async def test_progress_and_log_reach_the_client(house: Household) -> None:
-    """MCP: a running call tells how far it is."""
+    """MCP: a running call reports its progress."""
 
     def works(context: Context) -> str:
         context.wait(context.progress(1, 2, "half"))
@@ -455,7 +455,7 @@ async def test_a_function_asks_the_user_and_the_model_and_for_roots(house: House
 
 
 async def test_a_malformed_answer_of_the_client_is_a_clean_error(house: Household) -> None:
-    """Ours: what a client answers is not trusted (CAL-4)."""
+    """Ours: a client's answer is not trusted (CAL-4)."""
 
     async def asks(context: Context) -> str:
         return (await context.ask("Sure?")).action
@@ -468,7 +468,7 @@ async def test_a_malformed_answer_of_the_client_is_a_clean_error(house: Househol
 
 
 async def test_a_client_that_cannot_be_asked_is_told_so(house: Household) -> None:
-    """MCP: what the client did not declare is not asked of it."""
+    """MCP: a client is asked only for declared capabilities."""
 
     async def asks(context: Context) -> str:
         return (await context.ask("Sure?")).action

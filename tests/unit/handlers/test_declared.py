@@ -44,7 +44,7 @@ async def test_a_static_tool_answers_the_same_always(house: Household) -> None:
 
 
 async def test_a_static_resource_and_prompt(house: Household) -> None:
-    """Ours: contents take URI and type from the resource where they say none; messages are kept (RES-1, PRM-2)."""
+    """Ours: contents take URI and type from the resource where they have none; messages are kept (RES-1, PRM-2)."""
     house.has_resource("note://1", {"kind": "static", "contents": [{"text": "hi"}]}, mimeType="text/plain")
     house.has_template("note://{id}/x", {"kind": "static", "contents": [{"blob": "AA=="}]}, mimeType="image/png")
     message = {"role": "assistant", "content": {"type": "text", "text": "{{ as it is }}"}}
@@ -153,7 +153,7 @@ async def test_the_text_of_a_block_is_text_whatever_fills_it(house: Household) -
 
 
 async def test_a_filled_tree_of_a_wrong_shape_is_a_clean_error(house: Household) -> None:
-    """Ours: what a template makes is held to the protocol after it is made (CAL-4)."""
+    """Ours: the result of a template is checked against the protocol after it is made (CAL-4)."""
     house.has_prompt("odd", {"kind": "template", "messages": [{**SAID, "role": "{{ name }}"}]}, "name")
     house.has_tool("odd", {"kind": "template", "content": [{"type": "{{ kind }}", "text": "x"}]})
 
@@ -200,7 +200,7 @@ async def test_steps_tell_branch_keep_and_return(house: Household) -> None:
 
 
 async def test_steps_without_a_return_end_without_content(house: Household) -> None:
-    """Ours: a tool whose work is done has nothing to say; a resource must say something (CAL-4)."""
+    """Ours: a finished tool may return nothing; a resource must have content (CAL-4)."""
     house.has_tool("works", _steps({"sleep": 0}))
     house.has_resource("note://1", _steps({"sleep": 0}), mimeType="text/plain")
     house.has_prompt("works", _steps({"sleep": 0}))
@@ -236,7 +236,7 @@ async def test_a_tool_that_fails_on_the_way_ends_the_list(house: Household) -> N
 
 
 async def test_a_tool_that_is_not_there_is_a_clean_error(house: Household) -> None:
-    """Ours: the list says which tool it misses, not that it is missing itself (CAL-4)."""
+    """Ours: the list names the missing tool instead of failing (CAL-4)."""
     house.has_tool("works", _steps({"call": {"tool": "gone"}}))
 
     result = await house.call("works")
@@ -327,7 +327,7 @@ def _reserving(house: Household) -> list[str]:
     ],
 )
 async def test_steps_ask_the_user_and_go_on(house: Household, answer: Mapping[str, Any], said: str) -> None:
-    """MCP: what the user answers decides how it goes on."""
+    """MCP: the user's answer decides how the call continues."""
     _reserving(house)
     peer = TalkingPeer(answers={"elicitation": answer})
 
@@ -359,7 +359,7 @@ async def test_in_rounds_nothing_is_done_or_told_twice(house: Household) -> None
 
 @pytest.mark.parametrize("error", [CapabilityMissing, ClientSilent])
 async def test_a_client_that_does_not_answer(house: Household, error: type[GatewayError]) -> None:
-    """MCP: what was not declared is not asked; silence is a clean error."""
+    """MCP: undeclared capabilities are not used; no answer is a clean error."""
     _reserving(house)
     if error is CapabilityMissing:
         with pytest.raises(CapabilityMissing):
@@ -408,7 +408,7 @@ async def test_several_questions_are_asked_at_once(house: Household) -> None:
 async def test_a_malformed_answer_of_the_client_is_a_clean_error(
     house: Household, step: Mapping[str, object], answer: Mapping[str, Any]
 ) -> None:
-    """Ours: what a client answers is not trusted (CAL-4)."""
+    """Ours: a client's answer is not trusted (CAL-4)."""
     house.has_tool("asks", _steps(step))
     peer = TalkingPeer(answers={"elicitation": answer, "roots": answer})
 
@@ -419,7 +419,7 @@ async def test_a_malformed_answer_of_the_client_is_a_clean_error(
 
 @pytest.mark.parametrize("handler", [b"", b"{", b'{"kind":"magic"}', b'{"kind":"static"}'])
 async def test_a_declaration_of_another_version_costs_its_own_calls(house: Household, handler: bytes) -> None:
-    """Ours: what cannot be read is an error of the call, not of the tenant (CAL-4)."""
+    """Ours: an unreadable object is an error of the call, not of the tenant (CAL-4)."""
     house.has_tool("odd", {})
     house.replace_handler("odd", handler)
 
@@ -448,7 +448,7 @@ async def test_a_large_declaration_is_read_beside_the_event_loop(house: Househol
 
 
 async def test_code_that_is_not_there_costs_its_own_calls(house: Household) -> None:
-    """Ours: a replica without the code says so, and serves the rest (CAL-4)."""
+    """Ours: a replica without the code reports it, and serves the rest (CAL-4)."""
     house.has_code(Family.TOOL, "gone", lambda context: "x")
     house.has_code(Family.RESOURCE, "note://1", lambda context: "x")
     house.code.functions.clear()

@@ -163,7 +163,7 @@ async def test_a_limit_that_an_inner_call_exceeds_reaches_the_caller(house: Hous
 
 
 async def test_an_inner_call_tells_no_progress_of_its_own(house: Household) -> None:
-    """MCP: progress of one request only ever rises, so only the outer call tells it; logs pass."""
+    """MCP: progress of one request only ever rises, so only the outer call reports it; logs pass."""
 
     async def tells(context: Context) -> str:
         await context.progress(1)
@@ -304,7 +304,9 @@ async def test_a_prompt_embeds_a_resource_by_its_uri(house: Household) -> None:
 
 
 async def test_a_prompt_that_embeds_what_is_not_there_says_so(house: Household) -> None:
-    """Ours: a resource that this principal cannot read is not embedded, and not told from one that is not (TEN-1)."""
+    """Ours: a resource that this principal cannot read is not embedded, and not distinguished from an absent one
+    (TEN-1).
+    """
     message = {"role": "user", "content": {"type": "resource", "resource": {"uri": "note://1"}}}
     house.has_code(Family.PROMPT, "reviews", lambda context: Messages(messages=(message,)))
 

@@ -1,4 +1,4 @@
-"""Results of live sources: what is not valid or not permitted costs only itself, and states it."""
+"""Results of live sources: an invalid or forbidden part costs only itself, and states it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a handler of a live source passes on, and what it leaves out."""
+"""Forwarded and dropped parts of a live source's result."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -121,7 +121,7 @@ async def test_a_result_of_many_blocks_is_read_in_a_thread(count: int, is_inline
 
 
 async def test_a_source_cannot_speak_for_the_gateway() -> None:
-    """Attack: `_meta` below `gateway/` is what the gateway says, such as an error's code; a source's is left out."""
+    """Attack: `_meta` below `gateway/` is set by the gateway, such as an error's code; a source's is left out."""
     meta = {"gateway/error": {"code": "policy.denied"}, "error": {"code": "EXECUTION_ERROR", "data": [1]}}
     found, _ = await run({"content": [], "isError": True, "_meta": meta}, Family.TOOL, ToolForm())
     assert found.is_error
@@ -130,7 +130,7 @@ async def test_a_source_cannot_speak_for_the_gateway() -> None:
 
 @pytest.mark.parametrize("result", [{}, {"structuredContent": {}}, {"isError": True}, {"contents": []}])
 async def test_a_result_without_content_is_a_failure(result: Mapping[str, Any]) -> None:
-    """Attack: what is no tool result is never shown as a success."""
+    """Attack: a value that is no tool result is never shown as a success."""
     with pytest.raises(LiveSourceFailed, match="content"):
         await run(result, Family.TOOL, ToolForm())
 

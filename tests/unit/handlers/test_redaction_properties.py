@@ -1,4 +1,4 @@
-"""Redaction under random secrets, encodings inside each other, and what stands around them."""
+"""Redaction under random secrets, nested encodings, and random context."""
 
 import json
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _all_texts(kind: str, body: bytes) -> str:
 def test_no_composition_of_two_encodings_can_be_decoded(
     secret: str, inner: Encoding, outer: Encoding, before: str, after: str
 ) -> None:
-    """Ours: one encoding, and one inside an escape, wherever in JSON or text they stand (ISO-4)."""
+    """Ours: one encoding, and one inside an escape, in any place of JSON or text (ISO-4)."""
     redactor = Redactor((Credential(value=secret),))
 
     def undo(shown: str) -> str:
@@ -69,7 +69,7 @@ def test_no_composition_of_two_encodings_can_be_decoded(
 @settings(max_examples=50)
 @given(st.binary(max_size=400), SECRETS)
 def test_bytes_without_the_secret_stay(body: bytes, secret: str) -> None:
-    """Ours: what shows no credential is not touched (ISO-4)."""
+    """Ours: a text without a credential is not touched (ISO-4)."""
     for kind in ("application/json", "text/plain", "image/png"):
         answer = UpstreamResponse(status=200, content_type=kind, body=body)
         assert Redactor((Credential(value=secret),)).redact(answer).body == body

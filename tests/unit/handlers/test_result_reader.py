@@ -181,7 +181,7 @@ async def test_a_whole_result_that_is_too_large_as_json_is_refused_early() -> No
 
 
 def test_the_size_of_a_text_as_json_is_exact() -> None:
-    """Ours: what is measured is what the encoder writes."""
+    """Ours: the measured size is the size that the encoder writes."""
     text = "".join(map(chr, range(0x300))) + "😀"
 
     assert size_as_json(text.encode()) + 2 == len(msgspec.json.encode(text))

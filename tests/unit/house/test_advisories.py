@@ -14,7 +14,7 @@ _SKIPPED: dict[str, Any] = {"name": "y", "skip_reason": "Dependency not found on
 
 
 def test_a_known_vulnerability_is_named_with_its_fix() -> None:
-    """Ours: the line says what to do."""
+    """Ours: the line names the remedy."""
     assert read_report({"dependencies": [_GOOD, _BAD]}) == (["x 1: PYSEC-1, fixed in 2"], None)
 
 
@@ -29,7 +29,7 @@ def test_what_was_not_judged_is_not_called_safe() -> None:
 
 
 def test_a_tool_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: the check goes on, and says what was not checked."""
+    """Ours: the check continues, and names the unchecked packages."""
     monkeypatch.setattr(sys, "executable", str(_program(tmp_path, "echo 'no such module' >&2; exit 1")))
 
     assert audit(tmp_path / "lock.txt") == ([], "no such module")

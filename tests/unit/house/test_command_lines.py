@@ -79,7 +79,7 @@ def _split(line: str) -> Iterator[list[str]]:
 
 
 def fault_of(command: Command, folder: Path) -> str | None:
-    """What refuses a command; None if it is accepted, or is none of ours."""
+    """The refusal of a command; None if it is accepted, or is none of ours."""
     words = command.words
     while words and re.fullmatch(r"\w+=.*", words[0]):
         words = words[1:]
@@ -132,7 +132,7 @@ def _parse(words: list[str]) -> None:
 
 
 def _request_fault(words: list[str]) -> str | None:
-    """What the admin API has no route for, of a request by curl."""
+    """Parts of a request by curl for which the admin API has no route."""
     sent = re.search(rf"{ADMIN}(/[^\s?]*)", " ".join(words))
     if sent is None:
         return None

@@ -79,7 +79,7 @@ def test_an_indirect_question_and_an_avoided_word_are_found(tmp_path: Path) -> N
 
 
 def test_the_code_map_names_every_package_and_nothing_else() -> None:
-    """Ours: whoever looks for a thing finds its room in docs/code-map.md."""
+    """Ours: docs/code-map.md names the package of each subject."""
     text = (ROOT / "docs" / "code-map.md").read_text()
     mapped = set(re.findall(r"^\| `(gateway/[a-z_/]+(?:\.py)?)` \|", text, re.MULTILINE))
     packages = {f"gateway/{path.parent.name}/" for path in (ROOT / "gateway").glob("*/__init__.py")}
@@ -154,7 +154,7 @@ def test_every_promise_that_a_test_names_has_words() -> None:
 
 
 def test_every_behaviour_test_names_a_promise() -> None:
-    """Ours: what the whole application is tested for is something that was promised."""
+    """Ours: each test of the whole application proves a promise."""
     named = {test for tests in promises.tests_by_promise().values() for test in tests}
 
     assert [test for test in promises.all_tests() if test.startswith("tests/behaviour/") and test not in named] == []

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_tree_has_no_new_limit_without_an_address() -> None:
-    """Ours: a number that bounds a tenant, a request or a wait stands in limits.py, a kind or the settings."""
+    """Ours: a number that bounds a tenant, a request or a wait belongs into limits.py, a kind or the settings."""
     found = list(bounds(ROOT))
     assert list(complaints(found, LISTED.read_text().splitlines())) == []
     assert list(equal_complaints(found, EQUAL.read_text().splitlines())) == []
@@ -33,13 +33,13 @@ def test_the_tree_has_no_new_limit_without_an_address() -> None:
     ],
 )
 def test_a_limit_has_an_address_and_a_reason(module: str, text: str, said: str) -> None:
-    """Ours: the name says that a number is a limit; texts and other names are none."""
+    """Ours: the name marks a number as a limit; texts and other names are none."""
     found = list(complaints(list(bounds_of(text, module)), []))
     assert [one for one in found if said in one] if said else found == []
 
 
 def test_a_copy_beside_the_limits_is_found() -> None:
-    """Ours: a number with one meaning stands once in its package."""
+    """Ours: a number with one meaning is defined once in its package."""
     owner = bounds_of('MAX_ROWS = 5\n"""Rows of a page."""\n', "gateway/a/limits.py")
     copy = bounds_of("_MAX_ROWS = 5\n", "gateway/a/b.py")
     assert list(complaints([*owner, *copy], ["gateway/a/b.py _MAX_ROWS"])) == [

@@ -1,4 +1,4 @@
-"""What programs of others do to the loggers of a test process."""
+"""Effects of other libraries on the loggers of a test process."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What goes wrong on the event loop unseen fails the test during which it came, and no other."""
+"""An unseen error on the event loop fails the test during which it came, and no other."""
 
 import os
 import subprocess

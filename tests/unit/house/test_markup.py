@@ -43,7 +43,7 @@ def test_a_string_of_markup_is_found(line: str) -> None:
 
 
 def test_markup_of_markup_is_allowed() -> None:
-    """Ours: what keeps markup is no problem."""
+    """Ours: a function that keeps markup is no problem."""
     source = (
         'a = Markup("<p>{}</p>").format(moment(at))\nb = Markup("").join([a])\nc = str(b)\nf"{at}"\n", ".join(many)'
     )

@@ -1,4 +1,4 @@
-"""Where tests keep what they write."""
+"""Folders in which tests write."""
 
 from pathlib import Path
 

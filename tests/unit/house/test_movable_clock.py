@@ -17,7 +17,7 @@ LATER_S = 5.0
 """The clock reaches it in a quarter of a second."""
 FAR_S = 1e9
 PATIENCE_S = 3.0
-"""Less than LATER_S: what waits in real time is not done by then."""
+"""Less than LATER_S: a wait in real time is not over by then."""
 
 Wait = Callable[[], Coroutine[Any, Any, None]]
 

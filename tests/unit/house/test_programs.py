@@ -1,4 +1,4 @@
-"""Programs that tests fetch: what a machine has installed does not change what is downloaded."""
+"""Programs that tests fetch: installed packages of a machine do not change the downloaded ones."""
 
 from tests.deploy.programs import without_others
 

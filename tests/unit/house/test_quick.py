@@ -1,4 +1,4 @@
-"""The run without refills: what it stops, and that it leaves out what is about the refill."""
+"""The run without refills: rates that it disables, and that it leaves out tests about the refill."""
 
 import subprocess
 import sys

@@ -8,7 +8,7 @@ from gateway.telemetry.distribution import DISTRIBUTION, VERSION
 ROOT = Path(__file__).parents[3]
 _KINDS = ["Added", "Changed", "Removed", "Fixed", "Security"]
 _MAX_LINES_OF_FIRST_RELEASE = 60
-"""What fits on a page: a section of a release is read before an upgrade."""
+"""One page: a section of a release is read before an upgrade."""
 _VERSIONS = {
     "deploy/helm/mcp-gateway/Chart.yaml": (r"^(?:version|appVersion): (\S+)$", 2),
     "deploy/kubernetes/overlays/small/kustomization.yaml": (r"newTag: (\S+)", 1),

@@ -16,7 +16,7 @@ TEXT = {"type": "string"}
 
 
 def test_the_golden_files_are_the_surface_of_the_tree() -> None:
-    """Ours: what a commit changes for users is in the diff of the golden files (`python -m tests.surface --write`)."""
+    """Ours: the diff of the golden files shows what a commit changes for users (`python -m tests.surface --write`)."""
     today = {golden.name: golden.surface() for golden in GOLDEN}
     found = [one for golden in GOLDEN for one in golden.compare(golden.load(), today[golden.name])]
 

@@ -12,7 +12,7 @@ _USED_ELSEWHERE = {"LIMITS": "tests/deploy/clients_page.py, which writes docs/cl
 
 
 def test_every_name_of_a_module_is_used() -> None:
-    """Ours: what a declaration has replaced is deleted, also if a test still calls it (CNT-1)."""
+    """Ours: a name that a declaration has replaced is deleted, also if a test still calls it (CNT-1)."""
     paths = [path for folder in _PRODUCT for path in sorted((ROOT / folder).rglob("*.py"))]
     modules = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in paths}
     used = {name for module in modules.values() for name in _shared(module)} | _USED_ELSEWHERE.keys()

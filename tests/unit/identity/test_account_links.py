@@ -1,4 +1,4 @@
-"""Links to the pages of accounts: their host, what they say of their user, and when tokens are refreshed."""
+"""Links to the pages of accounts: their host, their claims about the user, and the time of a token's refresh."""
 
 import math
 import time

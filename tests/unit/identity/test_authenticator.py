@@ -1,4 +1,4 @@
-"""Who a credential stands for, and that nobody learns why it stands for no one."""
+"""Principal of a credential, and that no response shows why there is none."""
 
 import contextlib
 import hashlib
@@ -160,7 +160,7 @@ def test_a_short_operator_key_is_refused_at_the_start(keys: Keys, operator_key: 
 
 @pytest.mark.parametrize("peppers", [{}, {"a": b""}, {"a": b"good", "b": b""}])
 def test_keys_are_never_checked_without_a_pepper(peppers: dict[str, bytes]) -> None:
-    """Ours: a digest without a pepper could be computed by whoever reads the database."""
+    """Ours: a digest without a pepper could be computed by a reader of the database."""
     with pytest.raises(BrokenSetting):
         KeyDigests(peppers)
 
@@ -212,7 +212,7 @@ async def test_every_refusal_reads_the_same(credentials: Authenticator, header: 
 
 
 async def test_an_unusable_key_is_refused_like_an_unknown_one(keys: Keys, credentials: Authenticator) -> None:
-    """Ours: expired, revoked and wrong keys are told nothing of what they are (TEN-2)."""
+    """Ours: expired, revoked and wrong keys get equal responses (TEN-2)."""
     past = datetime.now(UTC) - timedelta(seconds=1)
     expired, revoked, other = mint_key(), mint_key(), mint_key()
     keys.add(expired, expires_at=past)
@@ -323,7 +323,7 @@ async def test_a_bad_answer_is_not_remembered(keys: Keys, credentials: Authentic
 async def test_a_remembered_answer_ends(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: a revoked key is refused within five seconds, even when the event that says so is lost (TEN-2)."""
+    """Ours: a revoked key is refused within five seconds, even when its event is lost (TEN-2)."""
     minted = mint_key()
     keys.add(minted)
     await credentials.authenticate(f"Bearer {minted.text}")
@@ -337,7 +337,7 @@ async def test_a_remembered_answer_ends(
 
 
 async def test_an_answer_that_took_long_ends_as_soon(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: what a slow database says of a key may be out of date when it is heard (TEN-2)."""
+    """Ours: the answer of a slow database about a key may be out of date when it arrives (TEN-2)."""
     minted = mint_key()
     keys.add(minted)
 
@@ -467,7 +467,7 @@ async def _busy(keys: Keys, credentials: Authenticator, count: int) -> list[Mint
 
 
 async def _come(keys: Keys, credentials: Authenticator) -> None:
-    """Somebody new comes, so that there is a lookup."""
+    """A new caller comes, so that there is a lookup."""
     new = mint_key()
     keys.add(new)
     await credentials.authenticate(f"Bearer {new.text}")
@@ -476,7 +476,7 @@ async def _come(keys: Keys, credentials: Authenticator) -> None:
 async def test_keys_in_use_are_looked_up_together(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: a hundred busy tenants are a question every few seconds; what nobody uses is not asked for (TEN-3)."""
+    """Ours: a hundred busy tenants are one query every few seconds; unused ones are not queried (TEN-3)."""
     _pass_time(monkeypatch, 0)
     busy = await _busy(keys, credentials, 5)
     idle = mint_key()
@@ -505,7 +505,7 @@ async def test_keys_in_use_are_looked_up_together(
 async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: revoked, ended, changed and replaced keys are that from the lookup on that says so (TEN-2)."""
+    """Ours: revoked, ended, changed and replaced keys have this state from the lookup on that shows it (TEN-2)."""
     _pass_time(monkeypatch, 0)
     busy = await _busy(keys, credentials, 5)
     gone, revoked, ending, other, changed = busy
@@ -553,7 +553,7 @@ async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
 async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
     keys: Keys, monkeypatch: pytest.MonkeyPatch, comes_meanwhile: bool
 ) -> None:
-    """Ours: a change that overtakes the reading of its key is not undone by it, whoever asked (TEN-2)."""
+    """Ours: a change that overtakes the reading of its key is not undone by it, for any caller (TEN-2)."""
     under_way, go_on = anyio.Event(), anyio.Event()
     go_on.set()
 
@@ -589,7 +589,7 @@ async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
 async def test_a_lookup_that_fails_takes_nobody_with_it(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: without an answer everybody goes on as before, and asks for himself when his time comes (SRV-4)."""
+    """Ours: without an answer every caller continues as before, and looks up its own key when it is due (SRV-4)."""
     _pass_time(monkeypatch, 0)
     (busy,) = await _busy(keys, credentials, 1)
     _pass_time(monkeypatch, 2)
@@ -607,7 +607,7 @@ async def test_a_lookup_that_fails_takes_nobody_with_it(
 
 
 async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Authenticator) -> None:
-    """Ours: whether a key is good is not guessed; what is remembered goes on."""
+    """Ours: the validity of a key is not guessed; remembered ones continue."""
     known, other = mint_key(), mint_key()
     keys.add(known)
     await credentials.authenticate(f"Bearer {known.text}")
@@ -621,7 +621,7 @@ async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Authentica
 async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: whoever was good when the database went away still is, until his key ends or a minute is over (SRV-4)."""
+    """Ours: a key that was valid when the database went away still is, until it ends or a minute is over (SRV-4)."""
     known, expiring = mint_key(), mint_key()
     keys.add(known)
     keys.add(expiring, expires_at=datetime.now(UTC) + timedelta(seconds=20))
@@ -639,7 +639,7 @@ async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
 
 
 async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credentials: Authenticator) -> None:
-    """Ours: once a change of the key was heard of, nothing older is believed, database or not (TEN-2)."""
+    """Ours: after an event about the key, no older state is believed, database or not (TEN-2)."""
     minted = mint_key()
     key = keys.add(minted)
     forgets: list[Callable[[], None]] = [
@@ -684,7 +684,7 @@ async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: 
 async def test_whoever_stays_is_good_as_long_as_the_key_is_what_it_was(
     keys: Keys, credentials: Authenticator, changes: dict[str, Any], is_valid: bool
 ) -> None:
-    """Ours: what is remembered does not count, and a key that is no longer good is not remembered (TEN-2)."""
+    """Ours: a remembered lookup does not count, and a key that is no longer valid is not remembered (TEN-2)."""
     minted = mint_key()
     key = keys.add(minted)
     caller = await credentials.authenticate(f"Bearer {minted.text}")
@@ -714,7 +714,7 @@ async def test_a_key_that_is_gone_is_good_for_nobody(keys: Keys, credentials: Au
 
 
 async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Authenticator) -> None:
-    """Ours: what is remembered is found by a keyed digest, never by the key or a digest anybody could compute."""
+    """Ours: a remembered key is found by a keyed digest, never by the key or a digest that others could compute."""
     minted = mint_key()
     keys.add(minted)
     header = f"Bearer {minted.text}"
@@ -744,12 +744,12 @@ async def test_what_is_remembered_is_bounded(
 
 
 def test_a_digest_needs_text_and_pepper() -> None:
-    """Ours: what is stored tells nothing without the pepper."""
+    """Ours: the stored digest reveals nothing without the pepper."""
     assert digest_key("a", b"p") != digest_key("b", b"p") != digest_key("b", b"q")
     assert len(digest_key("a", b"p")) == 32
 
 
 def _pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let the clock that the cache reads stand still, so much later."""
+    """Stop the clock that the cache reads, this much later."""
     now = time.monotonic() + seconds
     monkeypatch.setattr("gateway.identity.authenticator.time.monotonic", lambda: now)

@@ -141,7 +141,7 @@ async def _nothing(_: Collection[KeyId]) -> Found:
 
 
 async def test_a_batch_is_bounded_for_each_address_and_in_all() -> None:
-    """Ours: what waits to be looked up takes bounded memory, and one address not all of it (ISO-6)."""
+    """Ours: pending lookups take bounded memory, and one address not all of it (ISO-6)."""
     lookups = BatchedLookups(_nothing, interval_s=0.05, limit=5, max_each=3)
     refused: list[str] = []
 

@@ -94,7 +94,7 @@ async def test_uses_wait_while_the_database_is_away(keys: Keys, uses: Uses, cred
 async def test_a_digest_without_a_name_gets_it_at_the_next_use(
     keys: Keys, uses: Uses, credentials: Authenticator, number: int
 ) -> None:
-    """Ours: digests of earlier releases do not say which secret key they need, until they are used (IDN-5)."""
+    """Ours: digests of earlier releases do not name their secret key, until they are used (IDN-5)."""
     minted = mint_key()
     key = keys.add(minted, pepper=PEPPERS[number])
     await credentials.authenticate(f"Bearer {minted.text}")

@@ -17,7 +17,7 @@ class Clock:
 
 
 def test_a_bucket_holds_a_burst_and_fills_at_its_rate() -> None:
-    """Ours: a burst passes at once, the rest at the rate; a refusal says how long to wait (ISO-6)."""
+    """Ours: a burst passes at once, the rest at the rate; a refusal has the time to wait (ISO-6)."""
     clock = Clock()
     buckets = TokenBuckets(rate=2, burst=4, clock=clock)
 
@@ -30,7 +30,7 @@ def test_a_bucket_holds_a_burst_and_fills_at_its_rate() -> None:
 
 
 def test_names_have_buckets_of_their_own() -> None:
-    """Ours: what one name takes, another one still has (ISO-6)."""
+    """Ours: one name's tokens do not reduce those of another (ISO-6)."""
     buckets = TokenBuckets(rate=1, burst=1, clock=Clock())
 
     assert (buckets.take("a"), buckets.take("b"), buckets.take("a") > 0) == (0, 0, True)

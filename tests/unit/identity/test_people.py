@@ -151,7 +151,7 @@ async def test_a_person_who_changed_is_signed_in_again(monkeypatch: pytest.Monke
 
 
 async def test_a_token_ends_for_streams_too() -> None:
-    """Ours: what a token opened is valid as long as the token, the person and the person's version (TEN-2)."""
+    """Ours: a verified token is valid as long as the token, the person and the person's version (TEN-2)."""
     stored = Stored()
     credentials = _credentials(stored)
     caller = await credentials.authenticate(_token(), target=_at())

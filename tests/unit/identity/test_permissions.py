@@ -1,4 +1,4 @@
-"""What a caller may do in a tenant."""
+"""Permissions of a caller in a tenant."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_an_operator_may_do_everything() -> None:
 
 
 def test_a_scope_lets_its_holder_pass() -> None:
-    """Ours: a key may do what its scopes say."""
+    """Ours: a key has the permissions of its scopes."""
     require(_caller(Scope.ADMIN, Scope.AUDIT), TENANT, Scope.ADMIN, Scope.AUDIT)
     require(_caller(Scope.MCP), TENANT)
 
@@ -35,7 +35,7 @@ def test_a_missing_scope_is_forbidden(held: tuple[Scope, ...]) -> None:
 
 
 def test_a_foreign_tenant_is_not_found() -> None:
-    """Ours: a tenant of somebody else and no tenant look alike, whatever the scopes (TEN-1)."""
+    """Ours: a foreign tenant and no tenant look alike, for all scopes (TEN-1)."""
     with pytest.raises(NotFound) as refused:
         require(_caller(*Scope), new_tenant_id(), Scope.ADMIN)
 

@@ -1,4 +1,4 @@
-"""Lookups that many wait for: one for all, a few at a time, and nobody left behind."""
+"""Lookups that many wait for: one for all, a few at a time, and no waiter is left behind."""
 
 import anyio
 import pytest
@@ -8,7 +8,7 @@ from gateway.identity.single_flight import SingleFlight
 
 
 class Lookups:
-    """Lookups that end when a test says so."""
+    """Lookups that end on request of a test."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -53,7 +53,7 @@ async def test_a_crowd_with_one_key_asks_once() -> None:
 
 
 async def test_a_crowd_with_many_keys_asks_a_few_at_a_time() -> None:
-    """Ours: keys that somebody makes up do not take every connection (TEN-3, TEN-5)."""
+    """Ours: invented keys do not take every connection (TEN-3, TEN-5)."""
     turns, lookups = SingleFlight[int, int](), Lookups()
     async with anyio.create_task_group() as group:
         for name in range(100):
@@ -123,7 +123,7 @@ async def test_whoever_comes_after_a_change_is_given_nothing_older() -> None:
 
 
 async def test_nobody_waits_for_ever_for_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: whoever cannot be looked up in time is told to come back (TEN-3)."""
+    """Ours: a caller that cannot be looked up in time gets a retry hint (TEN-3)."""
     monkeypatch.setattr("gateway.identity.single_flight.LOOKUP_SLOT_S", 0.01)
     turns, lookups = SingleFlight[int, int](), Lookups()
     async with anyio.create_task_group() as group:

@@ -1,4 +1,4 @@
-"""Files of audit trails: what a full disk and a killed process leave behind."""
+"""Files of audit trails: files after a full disk and a killed process."""
 
 import resource
 from pathlib import Path

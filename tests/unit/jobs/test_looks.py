@@ -1,4 +1,4 @@
-"""What a look at a watched URL makes of what it saw."""
+"""Result of one poll of a watched URL."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ FIRST = compare_response(Sighting(), _answer(ETag='"1"', Last_Modified="Fri, 20 
 
 
 def test_the_first_look_only_remembers() -> None:
-    """Ours: nobody is told of what was there already (RES-5)."""
+    """Ours: existing content causes no notification (RES-5)."""
     assert FIRST.changed_at is None
     assert (FIRST.checked_at, FIRST.failures, FIRST.fault) == (NOW, 0, None)
 
@@ -51,7 +51,7 @@ def test_the_first_look_only_remembers() -> None:
     ],
 )
 def test_the_body_decides(answer: FullResponse, is_other: bool) -> None:
-    """Ours: an ETag saves sending a body; whether it is another one only the body says (RES-5)."""
+    """Ours: an ETag saves sending a body; only the body shows a change (RES-5)."""
     assert (compare_response(FIRST, answer, now=LATER).changed_at == LATER) is is_other
 
 

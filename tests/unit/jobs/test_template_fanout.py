@@ -1,4 +1,4 @@
-"""Which followers hear that a template has changed: each URI once, and one look at a time."""
+"""Subscribers that are notified of a changed template: each URI once, and one pass at a time."""
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 
@@ -14,7 +14,7 @@ _PARTS = (("row://1", "note://1", "rows://1"), ("row://2", "row://1", "row://1/m
 
 
 async def test_each_uri_that_a_template_makes_is_told_once() -> None:
-    """Ours: whoever follows it, and however many templates make it (RES-5)."""
+    """Ours: for every subscriber, and for any number of templates (RES-5)."""
     told: list[tuple[TenantId, str]] = []
 
     async def followed(_: TenantId) -> AsyncGenerator[Sequence[str]]:
@@ -61,7 +61,7 @@ async def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
 
 
 async def test_after_a_fault_it_goes_on_with_what_changes_next() -> None:
-    """Ours: what could not be told is lost like any event, and nothing more than that (SRV-4)."""
+    """Ours: an update that could not be sent is lost like any event, and nothing more (SRV-4)."""
     faults = [RedisUnavailable("away"), None]
     told: list[str] = []
     running: list[TaskGroup] = []

@@ -11,7 +11,7 @@ SIMILAR = frozenset(
         *("sendgrid-v2.json", "square.json", "stripe-2019.json", "twilio-api-2010.json"),
     }
 )
-"""Large documents that say what others say as well: the long run reads them."""
+"""Large documents that repeat the cases of others: the long run reads them."""
 DOCUMENTS = [
     pytest.param(name, marks=pytest.mark.long) if name in SIMILAR else name for name in (*all_specs(), ARCHIVE)
 ]

@@ -126,7 +126,7 @@ def test_only_used_definitions_are_listed_and_none_is_missing(real_document: Rea
 
 
 def test_no_keyword_of_openapi_alone_is_listed(real_document: RealDocument) -> None:
-    """Ours: listed schemas are JSON Schema; lists always say what their items are."""
+    """Ours: listed schemas are JSON Schema; lists always have a schema of their items."""
     for made in real_document.compilation.operations:
         for schema in schemas(definition_of(made)["inputSchema"]):
             assert OPENAPI_ONLY.isdisjoint(schema), made.identity
@@ -173,7 +173,7 @@ def test_at_most_one_example_in_a_hundred_is_refused() -> None:
 
 
 def test_every_plan_can_be_sent(real_document: RealDocument) -> None:
-    """Ours: what an import accepts, a call can write."""
+    """Ours: a call can write whatever an import accepts."""
     for made in real_document.compilation.operations:
         RequestBuilder(made.plan)
 

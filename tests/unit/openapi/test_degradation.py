@@ -72,7 +72,7 @@ def test_a_member_of_any_shape_never_costs_the_document(key: str, version: str) 
 
 @pytest.mark.parametrize("keyword", KEYWORDS.split())
 def test_a_schema_of_any_shape_never_costs_the_document(keyword: str) -> None:
-    """Ours: whatever stands in a schema, its operation is accounted for."""
+    """Ours: for every schema, its operation is accounted for."""
     result = compile_it(document(_at_paths(_with_body(keyword, value) for value in SHAPES)))
 
     made = [None if (keyword, value) == ("$ref", "text") else f"post_{number}" for number, value in enumerate(SHAPES)]
@@ -106,7 +106,7 @@ def test_a_malformed_rest_never_costs_an_operation(more: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("item", [None, 7, [], {"$ref": "https://example.com/item.yaml"}, {"$ref": "#/nowhere"}])
 def test_a_path_that_cannot_be_read_is_a_warning(item: object) -> None:
-    """Ours: nobody knows its operations, so none are counted."""
+    """Ours: its operations are unknown, so none are counted."""
     result = compile_it(document({"/bad": item, "/good": GOOD}))
 
     assert [report.path for report in result.report.operations] == ["/good"]

@@ -53,7 +53,7 @@ def test_a_part_that_is_closed_for_itself_stays_closed() -> None:
 
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_a_discriminator_without_choices_stands_for_its_subtypes(is_closed: bool) -> None:
-    """OpenAPI: what is merged from a schema with a discriminator may stand in its place, at any depth."""
+    """OpenAPI: a schema that is merged from one with a discriminator may replace it, at any depth."""
     pet = {**PETS["Pet"], "additionalProperties": False} if is_closed else PETS["Pet"]
     schema = listed({"$ref": "#/components/schemas/Pet"}, {**PETS, "Pet": pet})
 
@@ -65,7 +65,7 @@ def test_a_discriminator_without_choices_stands_for_its_subtypes(is_closed: bool
 
 
 def test_a_discriminator_with_choices_has_no_implied_subtypes() -> None:
-    """OpenAPI: `oneOf` says itself what may stand there."""
+    """OpenAPI: `oneOf` itself lists the permitted types."""
     choice = {"oneOf": [{"$ref": "#/components/schemas/Dog"}], "discriminator": {"propertyName": "kind"}}
     plain = {key: value for key, value in PETS["Pet"].items() if key != "discriminator"}
     schema = listed(choice, {**PETS, "Pet": plain})

@@ -1,4 +1,4 @@
-"""What holds of names whatever a document calls its operations."""
+"""Properties of names for all operations of a document."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the query tools say of every real document, against what can be found out about it by other means."""
+"""Answers of the query tools for every real document, compared with an independent computation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, cast
@@ -33,7 +33,7 @@ def seen(real_document: RealDocument) -> ApiView:
 
 @pytest.fixture(scope="session")
 def known(real_document: RealDocument) -> Graph:
-    """What leads to what in the document, worked out the long way."""
+    """References of the document, computed without shortcuts."""
     return Graph(cast("dict[str, Any]", read_tree(real_document.raw)))
 
 
@@ -86,7 +86,7 @@ def test_what_leads_to_what_is_what_the_document_says(seen: ApiView, known: Grap
 
 
 def test_parameters_of_paths_are_there(seen: ApiView, known: Graph) -> None:
-    """OpenAPI: what a path says of its parameters holds for its operations, unless they say otherwise themselves."""
+    """OpenAPI: parameters of a path hold for its operations, unless these override them."""
     for endpoint in sample(seen.endpoints):
         reader = Reader(seen, "get_endpoint_details", path=endpoint.path, method=endpoint.method)
         has_body = "requestBody" in msgspec.json.decode(endpoint.details)
@@ -100,7 +100,7 @@ def test_parameters_of_paths_are_there(seen: ApiView, known: Graph) -> None:
 
 
 def test_what_is_cut_can_be_put_together_again(seen: ApiView) -> None:
-    """Ours: whoever follows every pointer has the whole of it, byte for byte, and no answer is too large (OAS-5)."""
+    """Ours: following every pointer gives the whole of it, byte for byte, and no answer is too large (OAS-5)."""
     for schema in sorted(seen.schemas, key=lambda entry: -len(bytes(entry.schema)))[:3]:
         for depth in (0, 1):
             reader = Reader(seen, "get_schema_details", name=schema.name, depth=depth)

@@ -141,7 +141,7 @@ def test_the_styles_of_a_cookie(style: str | None, explode: bool | None, value: 
 
 @pytest.mark.parametrize("value", ["a;b", 'a"b', "a b", "é", "a\\b", "a\r\nX: y"])
 def test_a_raw_cookie_cannot_end_itself(value: str) -> None:
-    """RFC 6265: what no cookie value holds is refused where nothing is encoded."""
+    """RFC 6265: a value that no cookie can hold is refused where nothing is encoded."""
     with pytest.raises(ArgumentsInvalid):
         header({"in": "cookie", "style": "cookie", "schema": {}}, value, "Cookie", version="3.2.0")
 

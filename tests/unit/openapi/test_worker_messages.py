@@ -1,4 +1,4 @@
-"""What crosses between processes: everything, and never much at a time."""
+"""Messages between processes: everything, and never much at a time."""
 
 import msgspec
 import orjson
@@ -73,7 +73,7 @@ def test_a_refusal_stays_what_it_is(kind: type[BadInput]) -> None:
 
 
 def test_a_crash_is_no_compilation() -> None:
-    """Ours: what was said before a crash is not taken for the whole."""
+    """Ours: a part that was sent before a crash is not taken for the whole."""
     answer = WorkerAnswer()
     for message in send_compilation(compile_document(orjson.dumps(many("https://a.example", 2)), ImportOptions())):
         answer.take(message)
@@ -85,7 +85,7 @@ def test_a_crash_is_no_compilation() -> None:
 
 
 def test_a_task_keeps_its_options_and_nonsense_is_none() -> None:
-    """Ours: what is asked is what was meant."""
+    """Ours: the received request is the sent one."""
     options = ImportOptions(
         prefix="p",
         known_names={"GET /": "a"},

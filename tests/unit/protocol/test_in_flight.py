@@ -20,7 +20,7 @@ FEW = Limits(concurrency=2, streams=4)
 
 
 def test_a_key_has_so_many_and_another_its_own() -> None:
-    """Ours: what its calls and streams may come to and some more, each key for itself (TEN-3, TEN-5)."""
+    """Ours: the expected number of its calls and streams and some more, separately for each key (TEN-3, TEN-5)."""
     crowds = InFlightLimiter()
     most = FEW.concurrency + 4 + SPARE
     for _ in range(most):
@@ -65,6 +65,6 @@ def test_nothing_is_kept_of_who_has_left() -> None:
     ("cap", "share"), [(1, 1), (2, 2), (5, 5), (20, 18), (50, 45), (60, 50), (100, 50), (101, 51), (1000, 500)]
 )
 def test_a_key_has_most_of_few_streams_and_half_of_many(cap: int, share: int) -> None:
-    """Ours: 50 where nothing was said, more where the tenant has more than a hundred (TEN-3)."""
+    """Ours: 50 by default, more where the tenant has more than a hundred (TEN-3)."""
     assert streams_of_key(cap) == share
     assert streams_of_key(Limits().streams) == 50

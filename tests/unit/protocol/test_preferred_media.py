@@ -1,4 +1,4 @@
-"""Which media types a client takes, and which of two it would rather have."""
+"""Media types that a client takes, and its preference between two."""
 
 import pytest
 from starlette.types import Message
@@ -38,7 +38,7 @@ def _request(*headers: tuple[bytes, bytes]) -> McpRequest:
     ],
 )
 def test_weight_counts_first_and_then_what_is_named_first(accept: str, expected: bool) -> None:
-    """RFC 9110 §12.5.1: a client says by weight what it prefers; ours: of equals the one that it names first."""
+    """RFC 9110 §12.5.1: a client states its preference by weight; ours: of equals the first one wins."""
     assert _request((b"accept", accept.encode())).prefers(STREAM, to=JSON) is expected
 
 

@@ -1,4 +1,4 @@
-"""What we use of the SDK beyond its documented surface; an upgrade that moves one of these fails here."""
+"""Use of the SDK beyond its documented surface; an upgrade that moves one of these fails here."""
 
 import inspect
 from importlib.metadata import version
@@ -140,7 +140,7 @@ def test_what_leaves_the_kernel_is_mapped_without_its_text() -> None:
 
 
 async def test_closing_a_connection_runs_its_cleanup() -> None:
-    """Ours: what a request opened is closed with it."""
+    """Ours: resources that a request opened are closed with it."""
     connection, closed = _ready(), anyio.Event()
     connection.exit_stack.callback(closed.set)
 

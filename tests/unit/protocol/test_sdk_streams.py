@@ -1,4 +1,4 @@
-"""What we use of the SDK for streams and rounds, and of uvicorn for connections; an upgrade that moves it fails."""
+"""Use of the SDK for streams and rounds, and of uvicorn for connections; an upgrade that moves it fails."""
 
 import asyncio
 import json
@@ -109,7 +109,7 @@ async def _talking(ctx: Context, params: CallToolRequestParams) -> HandlerResult
 
 
 async def test_two_transports_serve_one_server() -> None:
-    """Ours: which of them is asked decides how an answer may look."""
+    """Ours: the choice between them decides the form of an answer."""
     server = _server(_talking)
     as_json = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
     as_stream = StreamableHTTPSessionManager(app=server, json_response=False, stateless=True)
@@ -160,7 +160,7 @@ async def test_a_streaming_call_is_cancelled_when_its_client_leaves() -> None:
 
 
 def test_the_judges_of_a_modern_request_can_be_asked() -> None:
-    """Ours: what they find good is answered in front of the SDK, what they do not is the SDK's to refuse."""
+    """Ours: requests that they accept are answered in front of the SDK, all others are the SDK's to refuse."""
     params: dict[str, Any] = {"_meta": META, "notifications": {}}
     body = {"method": "subscriptions/listen", "params": params}
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
@@ -255,6 +255,6 @@ async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.mark.parametrize("name", ["response_complete", "disconnected", "message_event"])
 def test_uvicorns_cycle_has_what_ours_relies_on(name: str) -> None:
-    """Ours: whether a request is being answered."""
+    """Ours: true while a request is being answered."""
 
     assert name in RequestResponseCycle.__init__.__code__.co_names

@@ -1,4 +1,4 @@
-"""Which messages of a channel are believed."""
+"""Messages of a channel that are believed."""
 
 import hmac
 import json
@@ -48,7 +48,7 @@ def _forge(channel: bytes, fields: object, secret: bytes = b"secret") -> bytes:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_an_event_comes_back_as_it_was(event: Event) -> None:
-    """Ours: what one replica says is what the others hear."""
+    """Ours: the others receive what one replica sends."""
     channel, message = _envelope().seal(event)
 
     assert channel == "gw:t:ten_acme:events"
@@ -74,7 +74,7 @@ def test_a_payload_that_names_another_tenant_is_refused() -> None:
 
 
 def test_another_secret_or_namespace_is_not_ours() -> None:
-    """Ours: two gateways in one Redis do not hear each other."""
+    """Ours: two gateways in one Redis do not receive each other's messages."""
     channel, message = _envelope().seal(EVENTS[0])
 
     for envelope in (_envelope(secret=b"other"), _envelope(secret=b"")):
@@ -126,7 +126,7 @@ def test_a_kind_of_a_newer_replica_is_no_event() -> None:
 
 @given(st.binary(max_size=100))
 def test_no_bytes_break_the_reader(message: bytes) -> None:
-    """Ours: whatever somebody publishes, it is refused."""
+    """Ours: a foreign message is refused, whatever its form."""
     with pytest.raises(MessageRefused):
         _envelope().open(b"gw:t:ten_acme:events", message)
 

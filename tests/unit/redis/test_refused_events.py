@@ -1,4 +1,4 @@
-"""What is written down of messages that were not believed."""
+"""Log lines of messages that were not believed."""
 
 import time
 
@@ -10,7 +10,7 @@ from gateway.redis.refused_events import RefusedEvents
 
 
 def test_a_flood_of_refusals_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: who publishes beside us does not fill the log, and the next minute says how much there was."""
+    """Ours: a foreign publisher does not fill the log, and the next minute has the number."""
     refusals, real = RefusedEvents(), time.monotonic
     with capture_logs() as lines:
         for _ in range(MAX_LOGGED_PER_MINUTE + 15):

@@ -1,4 +1,4 @@
-"""Access rules: which primitives a registry lists and finds for one caller."""
+"""Access rules: primitives that a registry lists and finds for one caller."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ def token(*scopes: str, subject: str = "corp:ada") -> Principal:
 
 
 def registry(principal: Principal, *rules: AccessRule, default: str = "allow", base: Snapshot = SHOWN) -> Registry:
-    """What a caller sees under these rules."""
+    """Primitives that a caller sees under these rules."""
     access = AccessRules(default=AccessEffect(default), rules=rules)
     view = SnapshotView(with_access(base, access), binder(), None)
     return Registry(principal, DEFAULT_PROFILE, view, CURSORS)

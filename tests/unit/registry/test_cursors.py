@@ -1,4 +1,4 @@
-"""Whether a cursor belongs to whoever shows it."""
+"""A cursor belongs to the caller that received it."""
 
 import pytest
 from hypothesis import given

@@ -72,7 +72,7 @@ def test_a_reviewed_page_has_its_digest_in_the_handler(*, accepts_changes: bool)
 
 
 def registry(profile: str) -> Registry:
-    """What a profile shows of two sources with pages."""
+    """Pages of two sources that a profile shows."""
     profiles = [Profile(id=ProfileId("prf_1"), name="bank", include=(Rule(names=("bank_*",)),))]
     tools = [custom(name) for name in ("bank_draw", "game_draw", "bank_refresh", "refund")]
     page_tools = {"draw": ["bank_draw", "game_draw"], "refresh": ["bank_refresh"], "refund": ["bank_draw"]}

@@ -1,4 +1,4 @@
-"""What a registry lists and finds, by profile, and what a newer snapshot need not bind again."""
+"""Primitives that a registry lists and finds, by profile, and bindings that a newer snapshot keeps."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,7 +37,7 @@ PAGE = 100
 
 
 class Code:
-    """One function under every name; what completes is said."""
+    """One function under every name; completable arguments are declared."""
 
     def __init__(self, *, completes: bool) -> None:
         self._completes = completes
@@ -74,7 +74,7 @@ def test_the_default_profile_shows_everything_in_order_of_names() -> None:
 
 
 async def test_a_profile_finds_only_what_it_lists() -> None:
-    """Ours: what a profile does not list cannot be called, read or got through it either (CAP-1)."""
+    """Ours: a primitive that a profile does not list cannot be called, read or got through it either (CAP-1)."""
     registry = _registry(FULL, "reads")
 
     assert _names(registry, Family.TOOL) == ["list_pets"]
@@ -98,7 +98,7 @@ async def test_profiles_share_what_was_bound() -> None:
 
 
 def test_a_profile_that_is_gone_shows_nothing() -> None:
-    """Ours: who still follows a deleted profile is shown an empty one, not everything (TEN-5)."""
+    """Ours: a client of a deleted profile sees an empty one, not everything (TEN-5)."""
     registry = _registry(FULL, "deleted")
 
     assert not registry.view.has_profile("deleted")
@@ -131,7 +131,7 @@ async def test_what_this_version_cannot_read_takes_nothing_else_with_it() -> Non
 
 
 async def test_the_first_template_in_order_that_fits_is_read() -> None:
-    """Ours: which of two templates answers is said by their order and nothing else (RES-2)."""
+    """Ours: only their order decides which of two templates answers (RES-2)."""
     narrow, wide = primitive(Family.TEMPLATE, "db://rows/a-{id}"), primitive(Family.TEMPLATE, "db://rows/{id}")
     registry = _registry(snapshot(primitives=[wide, narrow]))
 
@@ -288,7 +288,7 @@ def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> 
 
 
 async def test_what_has_not_changed_is_not_bound_again() -> None:
-    """Ours: one edit does not bind a thousand tools anew (CON-2)."""
+    """Ours: one edit does not bind a thousand tools again (CON-2)."""
     views = ViewCache(binder())
     first = Registry(ALICE, DEFAULT_PROFILE, views.of(FULL), CURSORS)
     pets, greet = await first.tool("list_pets"), await first.tool("greet")
@@ -323,7 +323,7 @@ async def test_what_everything_depends_on_binds_everything_again(changed: Mappin
 
 
 async def test_other_code_under_the_same_name_is_bound_again() -> None:
-    """Ours: a tool that was registered anew runs its new function (PRG-1)."""
+    """Ours: a tool that was registered again runs its new function (PRG-1)."""
     code = Code(completes=False)
     shown = snapshot(tools=[custom("written", origin=PrimitiveOrigin.CODE), custom("greet")], code=1)
     views = ViewCache(binder(code), code=code)
@@ -336,7 +336,7 @@ async def test_other_code_under_the_same_name_is_bound_again() -> None:
 
 
 async def test_an_older_snapshot_never_replaces_a_newer_one() -> None:
-    """Ours: a request that was slow to load shows what it loaded, and nobody else does (CON-2)."""
+    """Ours: a request that was slow to load shows what it loaded, and no other does (CON-2)."""
     views = ViewCache(binder())
     newer = views.of(replace(FULL, revision=2))
 
@@ -347,7 +347,7 @@ async def test_an_older_snapshot_never_replaces_a_newer_one() -> None:
 
 
 def test_views_are_bounded() -> None:
-    """Ours: tenants that nobody asks for any more take no memory."""
+    """Ours: unused tenants take no memory."""
     views = ViewCache(binder(), capacity=1)
     first = views.of(FULL)
     views.of(replace(FULL, tenant=TenantId("ten_b")))

@@ -1,4 +1,4 @@
-"""Sealing: what opens, and what does not."""
+"""Sealing: ciphertexts that open, and those that do not."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_a_tenant_opens_neither_the_data_key_nor_the_value_of_another() -> None:
 
 
 def test_any_changed_byte_is_noticed() -> None:
-    """Ours: nothing that was changed opens, and the error does not say what was in it."""
+    """Ours: no changed ciphertext opens, and the error does not contain its content."""
     sealer = EnvelopeCipher([_OLD])
     wrapped = sealer.new_tenant_key(_TENANT)
     sealed = sealer.seal(_TENANT, wrapped, b"secret", *_PLACE)

@@ -92,7 +92,7 @@ def test_a_reader_that_has_ended_and_a_full_disk_cost_lines_only(pipe: tuple[int
 
 
 def test_a_line_cut_by_a_full_disk_does_not_damage_the_next(tmp_path: Path) -> None:
-    """Ours: what follows a torn line begins a line of its own, after the number of those that were lost."""
+    """Ours: the line after a torn one begins a line of its own, after the number of lost ones."""
     log = tmp_path / "log"
     left = [5]
     with log.open("w") as stream:
@@ -224,7 +224,7 @@ def test_everything_printed_goes_the_same_way(
 
 
 def test_a_standard_stream_that_is_closed_gives_its_number_to_no_file() -> None:
-    """Ours: what is written to standard error never reaches a socket that was opened in its place."""
+    """Ours: text for standard error never reaches a socket that was opened in its place."""
     code = (
         "import os, socket, sys; from gateway.telemetry.standard_streams import *; open_closed_descriptors();"
         "replace_standard_streams(); print('lost', file=sys.stderr); sys.stderr.writer.drain();"

@@ -1,4 +1,4 @@
-"""How numbers are counted and written."""
+"""Counting and writing of numbers."""
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -19,7 +19,7 @@ def _lines(family: MetricFamily) -> list[str]:
 
 
 def test_a_counter_has_a_series_for_each_combination() -> None:
-    """Ours: what was counted apart is told apart."""
+    """Ours: separate counts stay separate."""
     counter = Counter("x_total", "X.", ("a", "b"))
 
     counter.add("1", "2")
@@ -94,7 +94,7 @@ def test_a_histogram_counts_what_is_at_most_so_much() -> None:
 
 
 def test_a_reading_without_a_reader_or_without_a_value_has_no_series() -> None:
-    """Ours: what is not known is not told as nought."""
+    """Ours: an unknown value is not reported as zero."""
     reading = Callback("x", "X.")
     assert _lines(reading) == []
     reading.follow(lambda: None)
@@ -118,7 +118,7 @@ def test_prometheus_own_library_reads_the_whole_page() -> None:
 
 
 def test_the_page_heads_every_family_and_has_no_series_of_creation_times() -> None:
-    """Ours: help and type stand above the samples of each metric; the library's `_created` series do not appear."""
+    """Ours: help and type precede the samples of each metric; the library's `_created` series do not appear."""
     metrics = Metrics(version="1")
     metrics.note_call("acme", "pets", "ok", total_s=0.2, upstream_s=0.1)
 

@@ -1,4 +1,4 @@
-"""Lanes: who is let in, who waits, who is turned away, and that nothing is used up."""
+"""Lanes: admitted, waiting and refused calls, and that nothing is used up."""
 
 import asyncio
 from random import Random
@@ -14,7 +14,7 @@ from gateway.upstream.egress.origins import Origin, read_url
 
 
 def origin(url: str) -> Origin:
-    """Where this URL leads."""
+    """Destination of this URL."""
     found = read_url(url)
     assert found is not None
     return found[0]
@@ -35,7 +35,7 @@ async def _rests(bulkhead: Bulkhead) -> UpstreamSuspended:
 
 
 async def test_so_many_are_let_in_and_the_next_waits_its_turn() -> None:
-    """Ours: a free place goes to whoever waits longest, and a call is counted once."""
+    """Ours: a free place goes to the longest waiter, and a call is counted once."""
     bulkhead, order = Bulkhead(BulkheadLimits(at_once=2, wait_s=60)), list[int]()
     assert bulkhead.admit()
     assert bulkhead.admit()
@@ -59,7 +59,7 @@ async def test_so_many_are_let_in_and_the_next_waits_its_turn() -> None:
 
 
 async def test_waiting_is_bounded_in_number_and_time() -> None:
-    """Ours: a slow upstream queues no one for ever; the refusal says when to try again."""
+    """Ours: a slow upstream queues no call without end; the refusal has the time to retry."""
     bulkhead = Bulkhead(BulkheadLimits(at_once=1, waiting=1, wait_s=0.02))
     assert bulkhead.admit()
     with anyio.fail_after(30):
@@ -124,7 +124,7 @@ async def test_any_mix_of_calls_ends_with_nothing_in_use() -> None:
 
 
 class _StillLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock stands still, as uvloop's does within one iteration."""
+    """A loop whose clock does not advance, as uvloop's does within one iteration."""
 
     now = 0.0
 
@@ -133,7 +133,7 @@ class _StillLoop(asyncio.SelectorEventLoop):
 
 
 async def test_the_time_to_retry_after_never_exceeds_the_rest_time() -> None:
-    """Ours: a call in the moment of the last failure is told 30 s, at any time of the clock (a fixed bug: 31)."""
+    """Ours: a call in the moment of the last failure reads 30 s, at any time of the clock (a fixed bug: 31)."""
     loop = _StillLoop()
     try:
         for moment in (8167.663, 244.638, 65519.005):  # (moment + 30) - moment is more than 30
@@ -147,7 +147,7 @@ async def test_the_time_to_retry_after_never_exceeds_the_rest_time() -> None:
 
 
 async def test_an_upstream_that_fails_in_a_row_is_left_alone() -> None:
-    """Ours: five failures in a row, no fewer, and whoever waits is told at once."""
+    """Ours: five failures in a row, no fewer, and waiting calls are refused at once."""
     bulkhead = Bulkhead(BulkheadLimits(at_once=1, wait_s=60))
     for _ in range(4):
         bulkhead.fail(_loop())
@@ -180,7 +180,7 @@ async def test_one_call_at_a_time_tries_whether_it_is_back() -> None:
     assert not bulkhead.admit()
     await bulkhead.wait(_loop())
     await _rests(bulkhead)
-    bulkhead.leave()  # cancelled: nobody knows more than before
+    bulkhead.leave()  # cancelled: no evidence about the upstream
 
     await bulkhead.wait(_loop())
     bulkhead.fail(_loop())
@@ -209,7 +209,7 @@ async def test_sending_again_is_paid_for_by_calls_and_by_time() -> None:
 
 
 async def test_every_tenant_has_its_own_lane_to_every_origin() -> None:
-    """Ours: what one tenant meets at an upstream is felt by no other, nor at any other upstream (TEN-5)."""
+    """Ours: a fault that one tenant meets at an upstream affects no other tenant, and no other upstream (TEN-5)."""
     bulkheads = Bulkheads(BulkheadLimits(failures=1))
     bulkheads.find("ten_a", A).fail(_loop())
 

@@ -10,7 +10,7 @@ from gateway.upstream.deadlines import Deadlines
 
 
 async def hang(deadlines: Deadlines, *, first_s: float, total_s: float = 60) -> str:
-    """A call that waits for ever and says how it ended."""
+    """A call that waits without end and records its outcome."""
     deadline = deadlines.open(asyncio.get_running_loop(), first_s=first_s, total_s=total_s)
     try:
         await anyio.sleep_forever()

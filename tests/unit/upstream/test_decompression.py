@@ -38,7 +38,7 @@ def test_every_encoding_reads_back_in_steps_of_any_size(content: bytes, step: in
 
 @pytest.mark.parametrize("size", [n * 262_144 + more for n in (1, 2) for more in (-1, 0, 1, 200, 257, 258, 259, 300)])
 def test_results_around_the_size_of_a_step_are_whole(size: int) -> None:
-    """Ours: what zlib still holds when a step is full is not lost."""
+    """Ours: bytes that zlib still holds when a step is full are not lost."""
     assert inflate("gzip", gzip.compress(b"\0" * size)) == b"\0" * size
     assert inflate("deflate", raw_deflate(b"\0" * size)) == b"\0" * size
 

@@ -1,4 +1,4 @@
-"""What is sent again, and after how long."""
+"""Repeated requests, and the time between them."""
 
 import pytest
 
@@ -89,7 +89,7 @@ def test_an_upstream_that_says_it_is_away_is_asked_again(status: int) -> None:
 def test_a_pause_that_is_asked_for_is_kept_or_the_answer_stands(
     status: int, retry_after: str | None, again: bool
 ) -> None:
-    """RFC 9110 section 10.2.3: no earlier than the upstream says; what takes longer is for the client to decide."""
+    """RFC 9110 section 10.2.3: no earlier than the upstream demands; the client decides about longer waits."""
     pause = after_response(status, retry_after, READ, 0)
 
     assert (pause is not None) is again

@@ -22,7 +22,9 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["token", "pipe", "inner"])
 def test_a_link_to_the_outside_is_refused_before_it_is_opened(folder: Path, name: str) -> None:
-    """Ours: a refusal does not tell what is there, and no pipe or device of another tenant is opened (IDN-5, TEN-5)."""
+    """Ours: a refusal does not show whether a file exists, and no pipe or device of another tenant is opened (IDN-5,
+    TEN-5).
+    """
     (folder / "link").symlink_to(f"../globex/{name}")
     with pytest.raises(FileRefused, match="outside of the tenant's folder"):
         read_secret_file(folder, "link")

@@ -61,7 +61,7 @@ def test_several_links_are_one() -> None:
     ],
 )
 def test_urls_have_no_user_and_values_no_control_characters(value: bytes, kept: str) -> None:
-    """Ours: what an upstream writes into a header is neither a password nor a command to a terminal (OAS-10)."""
+    """Ours: a header of an upstream contains neither a password nor a command to a terminal (OAS-10)."""
     assert shown((b"Location", value), status=201) == {"location": kept}
     assert shown((b"Link", b"<" + value + b">; rel=next")) == {"link": f"<{kept}>; rel=next"}
 

@@ -1,4 +1,4 @@
-"""How a request's caller gets into its scope."""
+"""Caller of a request in its scope."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -40,7 +40,7 @@ def test_two_credentials_are_none() -> None:
 
 
 async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
-    """Ours: who asks is found out once, and every line of the log says it."""
+    """Ours: the caller is determined once, and every line of the log names it."""
     credentials = Authenticator(NoKeys(), digests=KeyDigests({"k": b"p"}), operator_key=OPERATOR_KEY)
     scope = _scope((b"authorization", f"Bearer {OPERATOR_KEY}".encode()))
 

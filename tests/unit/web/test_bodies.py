@@ -1,4 +1,4 @@
-"""Which bodies are taken, and what they mean."""
+"""Accepted bodies, and their meaning."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ async def test_a_message_without_members_is_an_empty_body() -> None:
 
 
 async def test_a_body_beyond_the_limit_is_refused_before_the_rest_is_read() -> None:
-    """Ours: what is read never exceeds the limit by more than one message."""
+    """Ours: a read never exceeds the limit by more than one message."""
     unread = _part(b"never asked for")
     messages: list[Message] = [_part(b"abc", more=True), _part(b"d", more=True), unread]
 
@@ -50,13 +50,13 @@ async def test_a_body_beyond_the_limit_is_refused_before_the_rest_is_read() -> N
 
 
 async def test_a_declared_length_beyond_the_limit_is_refused_unread() -> None:
-    """Ours: what says it is too large is believed."""
+    """Ours: a declared length above the limit is believed."""
     with pytest.raises(DocumentTooLarge):
         await read_body(_arriving(), limit=3, deadline=1, declared=4)
 
 
 async def test_a_body_that_does_not_come_is_refused() -> None:
-    """Ours: nobody waits for ever."""
+    """Ours: no read waits without end."""
 
     async def receive() -> Message:
         await anyio.sleep_forever()
@@ -84,7 +84,7 @@ async def test_a_client_that_leaves_ends_the_reading() -> None:
 
 
 async def test_reading_can_be_cancelled() -> None:
-    """Ours: waiting for a body ends with whoever waits, and leaves nothing behind."""
+    """Ours: a wait for a body ends with its waiter, and leaves nothing behind."""
     ended = anyio.Event()
 
     async def receive() -> Message:

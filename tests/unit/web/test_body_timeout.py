@@ -1,4 +1,4 @@
-"""How long a body may take."""
+"""Time limit of a body."""
 
 from collections.abc import Awaitable, Generator
 from typing import Any
@@ -15,7 +15,7 @@ from gateway.web.edge import EdgeLimits
 
 
 async def test_a_message_that_is_there_is_given_at_once() -> None:
-    """Ours: whoever has sent the body never waits for a clock."""
+    """Ours: a complete body never waits for a clock."""
 
     async def receive() -> Message:
         return {"type": "http.request"}
@@ -35,7 +35,7 @@ async def test_a_message_that_comes_in_time_is_given() -> None:
 
 
 async def test_an_error_while_waiting_comes_through() -> None:
-    """Ours: what breaks below is not hidden, before or after the first step."""
+    """Ours: an error below is not hidden, before or after the first step."""
 
     async def at_once() -> Message:
         raise ConnectionResetError
@@ -150,7 +150,7 @@ async def test_a_body_that_trickles_is_given_up(limits: EdgeLimits) -> None:
 
 
 async def test_a_body_that_has_to_be_waited_for_comes_whole_whatever_kind_of_awaitable_it_is() -> None:
-    """Ours: what is awaited by hand at first is awaited to its end, errors and cancellation included."""
+    """Ours: an awaitable that is stepped by hand at first is awaited to its end, errors and cancellation included."""
     arrived = anyio.Event()
 
     class Later:
@@ -184,4 +184,4 @@ async def test_a_body_that_has_to_be_waited_for_comes_whole_whatever_kind_of_awa
 
 
 async def _nothing() -> None:
-    """Nobody is told."""
+    """Sends nothing."""

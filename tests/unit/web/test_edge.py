@@ -1,4 +1,4 @@
-"""What the first layer adds to every request and answer."""
+"""Additions of the first layer to every request and answer."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -57,7 +57,7 @@ def _header(start: Message, name: bytes) -> bytes | None:
 
 
 async def test_a_header_that_is_too_large_is_refused_with_the_limit() -> None:
-    """Ours: who sends too many cookies reads how many are accepted."""
+    """Ours: a client that sends too many cookies reads the limit."""
     start, body = await _ask(_hello, (b"cookie", b"s=" + b"a" * 17_000), limits=EdgeLimits(cookie_bytes=8192))
 
     assert start["status"] == 431
@@ -91,14 +91,14 @@ async def test_a_sane_request_id_is_taken_over() -> None:
     "named", [b"", b"short", b"a" * 65, b"a b c d e f", b'"quoted-id"', b"\xc3\xa9" * 8, b"line\nline", b"12345678\n"]
 )
 async def test_an_odd_request_id_is_replaced(named: bytes) -> None:
-    """Ours: what stands in logs and headers is short and plain."""
+    """Ours: values in logs and headers are short and plain."""
     start, _ = await _ask(_hello, (b"x-request-id", named))
 
     assert _header(start, b"x-request-id") != named
 
 
 async def test_security_headers_are_added() -> None:
-    """Ours: no sniffing, and no caching unless the application says otherwise."""
+    """Ours: no sniffing, and no caching unless the application sets it."""
     start, body = await _ask(_hello)
 
     assert body == b"ok"
@@ -151,7 +151,7 @@ async def test_an_unforeseen_error_is_a_problem_that_says_nothing() -> None:
 
 
 async def test_an_error_in_the_middle_of_an_answer_breaks_the_connection() -> None:
-    """ASGI: half an answer must not look like a whole one, so the server has to hear of it."""
+    """ASGI: half an answer must not look like a whole one, so the server gets the error."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -163,7 +163,7 @@ async def test_an_error_in_the_middle_of_an_answer_breaks_the_connection() -> No
 
 
 async def test_a_client_that_left_is_no_error() -> None:
-    """Ours: nobody is paged for a closed laptop."""
+    """Ours: a closed laptop causes no alert."""
     sent: list[Message] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""What the edge does for whoever stands around it: balancers, proxies, and those who count."""
+"""Behaviour of the edge for its environment: balancers, proxies, and metrics."""
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,7 +53,7 @@ async def test_connections_are_not_kept_while_the_end_is_near(is_draining: bool)
 
 
 async def test_an_answer_says_only_once_that_it_closes() -> None:
-    """RFC 9110: what the application has said is not said again."""
+    """RFC 9110: headers of the application are not repeated."""
     around = EdgeDependencies(is_draining=lambda: True)
 
     headers = await _ask(_answering(200, (b"connection", b"close")), around)
@@ -92,7 +92,7 @@ async def test_a_stream_is_counted_until_it_ends_however_it_ends() -> None:
 
 
 async def test_a_refused_credential_is_logged_with_the_address_it_came_from() -> None:
-    """Ours: whoever tries keys can be found, and cannot put somebody else's address in his place (TEN-5)."""
+    """Ours: an attacker that tries keys can be found, and cannot name another address (TEN-5)."""
     around = EdgeDependencies(proxies=Proxies(["10.0.0.0/8"]))
     forwarded = (b"x-forwarded-for", b"1.1.1.1, 198.51.100.7")
 

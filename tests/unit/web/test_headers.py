@@ -4,7 +4,7 @@ from gateway.web.headers import HeaderIndex, headers_of
 
 
 def test_the_first_of_repeated_fields_counts_and_all_are_measured() -> None:
-    """Ours: what stands twice is known, and nothing is missed of how many fields there are and how long they are."""
+    """Ours: repeated headers are known, and the number and length of all fields are counted."""
     fields = HeaderIndex([(b"a", b"1"), (b"b", b"22"), (b"a", b"333"), (b"c", b"")])
 
     assert (fields.get(b"a"), fields.get(b"b"), fields.get(b"c"), fields.get(b"d")) == (b"1", b"22", b"", None)
@@ -14,7 +14,7 @@ def test_the_first_of_repeated_fields_counts_and_all_are_measured() -> None:
 
 
 def test_they_are_read_once() -> None:
-    """Ours: whoever asks again gets what was read."""
+    """Ours: a second read returns the first result."""
     scope = {"headers": [(b"a", b"1")]}
 
     assert headers_of(scope) is headers_of(scope)

@@ -1,4 +1,4 @@
-"""What the probes say."""
+"""Responses of the probes."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -51,7 +51,7 @@ async def test_a_replica_with_all_its_parts_is_ready() -> None:
 
 
 async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: each part that fails is listed with a reason that tells nothing internal; a stuck one counts as failing."""
+    """Ours: each failing part is listed with a reason without internal details; a stuck one counts as failing."""
     monkeypatch.setattr("gateway.web.health.CHECK_S", 0.05)
 
     checks = [("database", _away), ("good", _good), ("odd", _broken), ("redis", _stuck), ("audit", _stuck)]
@@ -142,7 +142,7 @@ async def test_checks_run_side_by_side() -> None:
 
 
 async def test_a_draining_replica_is_not_ready() -> None:
-    """Ours: on SIGTERM readiness fails first, without asking anybody (SRV-3)."""
+    """Ours: on SIGTERM readiness fails first, without a check (SRV-3)."""
     response = await _probe("/readyz", ("redis", _stuck), is_draining=True)
 
     assert (response.status_code, response.json()["status"]) == (503, "draining")

@@ -1,4 +1,4 @@
-"""Which Host and Origin headers are ours."""
+"""Accepted Host and Origin headers."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_every_other_name_is_refused(host: str) -> None:
     ],
 )
 def test_names_are_matched_as_configured(name: str, good: str, bad: str) -> None:
-    """Ours: a port in the configuration is meant; a wildcard stands for at least one label."""
+    """Ours: a port in the configuration counts; a wildcard matches at least one label."""
     hosts = AllowedHosts([name])
 
     assert hosts.allows(good.encode())

@@ -1,4 +1,4 @@
-"""How errors look over HTTP."""
+"""Errors over HTTP."""
 
 import inspect
 import json
@@ -101,7 +101,7 @@ def test_faults_say_where() -> None:
 
 
 def test_a_name_clash_names_the_owners() -> None:
-    """Ours: who has the name, and a prefix that would help."""
+    """Ours: the owner of the name, and a prefix that would help."""
     error = NameTaken("taken", conflicts=[NameConflict(name="a", owner="source:s")], suggested_prefix="s2_")
 
     body = _body(problem(error, correlation_id="c"))
@@ -111,7 +111,7 @@ def test_a_name_clash_names_the_owners() -> None:
 
 
 def test_headers_tell_what_to_do_next() -> None:
-    """RFC 9110: 401 names the scheme, 429 and 503 say when to come again; 413 ends the connection."""
+    """RFC 9110: 401 names the scheme, 429 and 503 the time to retry; 413 ends the connection."""
     assert problem(Unauthenticated("no"), correlation_id="c").headers["www-authenticate"] == "Bearer"
     assert problem(LimitExceeded("no", retry_after_s=2.1), correlation_id="c").headers["retry-after"] == "3"
     assert problem(LimitExceeded("no", retry_after_s=0.01), correlation_id="c").headers["retry-after"] == "1"
@@ -143,7 +143,7 @@ async def _breaking(_: Request) -> Response:
     ],
 )
 async def test_everything_an_application_refuses_is_a_problem(method: str, path: str, status: int, code: str) -> None:
-    """Ours: unknown routes, wrong methods and errors nobody foresaw have the same form, and tell nothing internal."""
+    """Ours: unknown routes, wrong methods and unforeseen errors have the same form, without internal details."""
     routes = [Route("/refusing", _refusing), Route("/breaking", _breaking)]
     router = Starlette(routes=routes)
     router.middleware_stack = ExceptionMiddleware(router.router, handlers=problem_handlers())  # as the gateway has it

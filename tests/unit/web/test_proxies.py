@@ -1,4 +1,4 @@
-"""Whom a forwarded address is believed from."""
+"""Hops whose forwarded address is believed."""
 
 import pytest
 
@@ -31,7 +31,7 @@ TRUSTED = ("10.0.0.0/8", "192.0.2.7", "fd00::/8")
     ],
 )
 def test_the_nearest_address_that_no_trusted_proxy_has_is_the_client(peer: str, said: list[str], client: str) -> None:
-    """Ours: what an untrusted hop wrote into the header is never believed (TEN-5)."""
+    """Ours: an address that an untrusted hop wrote into the header is never believed (TEN-5)."""
     headers = [(b"x-forwarded-for", value.encode()) for value in said]
 
     assert Proxies(TRUSTED).client_of(peer, [(b"host", b"gw"), *headers]) == client
@@ -45,6 +45,6 @@ def test_a_header_without_end_costs_a_few_looks() -> None:
 
 
 def test_without_trusted_proxies_there_is_nothing_to_ask() -> None:
-    """Ours: the default believes nobody."""
+    """Ours: the default believes no hop."""
     assert not Proxies(())
     assert Proxies(()).client_of("127.0.0.1", [(b"x-forwarded-for", b"1.1.1.1")]) == "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What the doctor finds in real servers that are as they should be, and in each way that they should not."""
+"""Findings of the doctor at real servers in order, and at each kind of fault."""
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -201,7 +201,7 @@ async def test_a_role_that_may_too_much_is_found(sound: Installation, database: 
 
 
 async def test_a_role_that_may_become_another_is_found(sound: Installation, database: TestDatabase) -> None:
-    """Ours: whoever may become the definer sees every tenant (TEN-5)."""
+    """Ours: a role that may become the definer sees every tenant (TEN-5)."""
     async with _changed(
         database.superuser_url, "grant gateway_definer to gateway_app", "revoke gateway_definer from gateway_app"
     ):
@@ -250,7 +250,7 @@ async def test_a_newer_database_is_a_warning(sound: Installation, database: Test
 async def test_a_redis_that_forgets_is_found(
     sound: Installation, settings: Mapping[str, str], check: str, status: Verdict
 ) -> None:
-    """Ours: sessions outlive a restart of Redis and a full memory, or the operator is told."""
+    """Ours: sessions outlive a restart of Redis and a full memory, or the operator gets a finding."""
     with _configured(as_configured(sound.redis_url).value, **settings):
         findings = await _examine(sound)
 
@@ -317,7 +317,7 @@ async def test_live_sources_that_fail_again_and_again_are_named(changes: Changes
 
 
 async def test_lists_that_clients_refuse_are_named(changes: Changes, sound: Installation) -> None:
-    """Ours: which client refuses what of which tenant, by the form in which tools are listed (CLN-1)."""
+    """Ours: refusals by client and tenant, by the form in which tools are listed (CLN-1)."""
     before = (await _examine(sound))["clients"]
     definition: dict[str, Any] = {
         "name": "n" * 58,
@@ -436,7 +436,7 @@ async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Inst
 
 
 async def test_stored_handlers_that_can_never_answer_are_found(changes: Changes, sound: Installation) -> None:
-    """Ours: what an older gateway stored is named, with the place that keeps it from any answer (RES-1, PRM-2)."""
+    """Ours: an object of an older gateway that cannot be read is named, with the place of the fault (RES-1, PRM-2)."""
     said = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
     odd: dict[tuple[Family, str], dict[str, object]] = {
         (Family.TEMPLATE, "docs://{a}"): {"kind": "template", "text": "{{ a }}"},

@@ -186,7 +186,7 @@ async def test_the_quota_counts_every_family_and_imports(changes: Changes) -> No
 
 
 async def test_a_reference_leads_somewhere_or_is_pointed_at(changes: Changes) -> None:
-    """Ours: tools, sources, operations and credentials that there are not are refused where they stand (PRG-3)."""
+    """Ours: missing tools, sources, operations and credentials are refused at their place (PRG-3)."""
     await imports.import_source(changes.tenant.id, changes.catalog, PETS, by=BY)
     pinned: dict[str, Any] = {"kind": "openapi", "source": "pets", "operation": "list_pets", "arguments": {}}
     cases: list[tuple[dict[str, Any], list[str]]] = [
@@ -225,7 +225,7 @@ async def test_requests_go_to_allowed_origins_only(changes: Changes) -> None:
 
 
 async def test_levels_follow_what_is_called(changes: Changes) -> None:
-    """Ours: an import that turns a read into a delete raises the tools that stand on it (SAF-1)."""
+    """Ours: an import that turns a read into a delete raises the tools that depend on it (SAF-1)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     await imports.import_source(tenant, catalog, PETS, by=BY)
     pinned: dict[str, Any] = {"kind": "openapi", "source": "pets", "operation": "list_pets", "arguments": {}}
@@ -316,7 +316,7 @@ async def test_a_trial_stores_nothing_and_says_what_it_would_replace(changes: Ch
 
 
 async def test_imported_tools_and_code_are_not_changed_here(changes: Changes) -> None:
-    """Ours: what is not the tenant's own is refused with the reason, and listed all the same (PRG-4)."""
+    """Ours: an object that is not the tenant's own is refused with the reason, and listed all the same (PRG-4)."""
     await imports.import_source(changes.tenant.id, changes.catalog, PETS, by=BY)
     with_code = _with_code(changes, _Code("coded", "list_pets"))
     tenant, catalog = changes.tenant.id, with_code.catalog

@@ -50,7 +50,7 @@ async def _trail(changes: Changes) -> list[AuditEntry]:
 
 
 async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Changes) -> None:
-    """Ours: revision and audit entry rise with the change, and the event says which revision (SAF-4)."""
+    """Ours: revision and audit entry rise with the change, and the event names the revision (SAF-4)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
     steps: list[tuple[str, Callable[[], Awaitable[object]]]] = [
@@ -130,7 +130,7 @@ def _compare_with_text(policy: Policy) -> Policy:
 
 
 async def test_a_bus_that_is_away_fails_no_change(changes: Changes) -> None:
-    """Ours: events are hints; the change stands without them."""
+    """Ours: events are hints; the change is stored without them."""
 
     async def lose(_: Event) -> None:
         raise RedisUnavailable("away")
@@ -166,7 +166,7 @@ async def test_a_revoked_key_stays_revoked(changes: Changes) -> None:
 
 
 async def test_a_removed_tenant_is_gone_with_everything(changes: Changes) -> None:
-    """Ours: removing a tenant ends its keys and sources, and all replicas are told."""
+    """Ours: the removal of a tenant ends its keys and sources, and all replicas are notified."""
     tenant, catalog = changes.tenant.id, changes.catalog
     key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
     await imports.import_source(tenant, catalog, PETS, by=BY)

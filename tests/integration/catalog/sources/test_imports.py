@@ -228,7 +228,7 @@ async def test_a_document_is_fetched_by_url_and_relative_servers_follow_it(chang
 
 
 async def test_a_url_that_gives_no_document_is_a_failed_fetch(changes: Changes) -> None:
-    """Ours: what the URL answered is said, and nothing is stored (OAS-1)."""
+    """Ours: the response of the URL is reported, and nothing is stored (OAS-1)."""
     changes.upstream.status = 404
     with pytest.raises(FetchFailed):
         await _import(changes, SourceDraft(name="pets", url=f"{changes.upstream.url}/openapi.json"))
@@ -257,7 +257,7 @@ async def test_the_tools_of_two_tenants_share_nothing(changes: Changes) -> None:
 
 
 async def test_stored_credentials_do_not_follow_a_source_to_another_host(changes: Changes) -> None:
-    """Ours: whoever changes a source cannot have its secrets sent elsewhere without knowing them (TEN-4, TEN-5)."""
+    """Ours: a change of a source cannot send its secrets elsewhere without knowing them (TEN-4, TEN-5)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     draft = SourceDraft(name="api", document=secured(URL), credentials={"token": Credential(value="s3cr3t-1")})
     await imports.import_source(tenant, catalog, draft, by=BY)

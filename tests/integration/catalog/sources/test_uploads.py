@@ -64,7 +64,7 @@ async def test_a_document_is_found_by_its_digest_until_it_expires(changes: Chang
 
 
 async def test_the_document_of_a_version_is_found_too(changes: Changes) -> None:
-    """Ours: what a source has already needs no upload (CFG-6)."""
+    """Ours: a stored document needs no upload (CFG-6)."""
     await imports.import_source(changes.tenant.id, changes.catalog, SourceDraft(name="pets", document=TEXT), by=BY)
     await uploads.find_document(changes.tenant.id, changes.catalog, _digest(TEXT))
     assert await uploads.read_document(changes.tenant.id, changes.catalog, _digest(TEXT)) == TEXT

@@ -49,7 +49,7 @@ def script(text: str, *arguments: object) -> Sequence[str]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process is there, be it as a zombie."""
+    """True if the process exists, also as a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -58,7 +58,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def told_pids(reader: int) -> tuple[int, int]:
-    """The pids that the hanging process tells."""
+    """The pids that the hanging process writes."""
     with anyio.fail_after(30):
         await anyio.wait_readable(reader)
     first, second = map(int, os.read(reader, 100).split())
@@ -74,7 +74,7 @@ async def wait_closed(reader: int) -> None:
 
 @pytest.mark.parametrize("document", [pets("https://pets.example"), many("https://a.example", 1000)])
 async def test_a_process_compiles_what_the_compiler_does(document: dict[str, Any]) -> None:
-    """Ours: what comes back through the pipe is the compilation itself (OAS-3)."""
+    """Ours: the result that comes through the pipe is the compilation itself (OAS-3)."""
     raw = orjson.dumps(document)
 
     compiled = await WorkerPool().compile(raw, OPTIONS)
@@ -145,7 +145,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
 
 
 async def test_memory_beyond_the_limit_is_a_refusal() -> None:
-    """Ours: the process may have so much memory and no more, and the refusal says so (TEN-5)."""
+    """Ours: the process may use this much memory and no more, and the refusal states it (TEN-5)."""
     raw = b"[" + b"{}," * 10_000_000 + b"{}]"
     limits = WorkerLimits(memory_bytes=200 * 1024 * 1024)
 
@@ -162,7 +162,7 @@ async def test_memory_beyond_the_limit_is_a_refusal() -> None:
     ],
 )
 async def test_a_process_that_breaks_off_is_an_answer_all_the_same(text: str, kind: type[Exception], says: str) -> None:
-    """Ours: however the process ends, the caller is told, and the next one is served."""
+    """Ours: however the process ends, the caller gets an error, and the next one is served."""
     with pytest.raises(kind, match=says):
         await WorkerPool(command=script(text)).compile(b"{}" * 1_000_000, ImportOptions())
 
@@ -186,7 +186,7 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path) -> None:
-    """Ours: its queue is short and says so with a hint; another tenant still gets in line (TEN-5)."""
+    """Ours: its queue is short and the refusal has a hint; another tenant still gets a place (TEN-5)."""
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)

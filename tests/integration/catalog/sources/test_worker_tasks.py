@@ -1,4 +1,4 @@
-"""What the processes that read documents make of a task: the processes are forked, not started as in production."""
+"""Results of tasks in processes that read documents: the processes are forked, not started as in production."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from tests.support.documents import pets
 
 @pytest.mark.parametrize("is_json_value", [True, False])
 async def test_an_archive_becomes_its_one_document(is_json_value: bool) -> None:
-    """Ours: what is stored of an archive is the document that its files make (OAS-7)."""
+    """Ours: an archive is stored as the document that its files make (OAS-7)."""
     raw = tgz_of(ZOO)
     sent = json.dumps(base64.encodebytes(raw).decode()).encode() if is_json_value else raw
     form = DocumentForm(is_json_value=is_json_value, is_archive=True)

@@ -38,7 +38,7 @@ SETTINGS = {"url": "http://127.0.0.1:9/mcp"}
 
 @dataclass
 class Program:
-    """A remote program: what it offers, and the attachments that are open to it."""
+    """A remote program: its primitives, and its open attachments."""
 
     tools: list[str] = field(default_factory=lambda: ["save"])
     resources: list[str] = field(default_factory=list[str])

@@ -41,7 +41,7 @@ async def test_a_token_is_found_where_it_was_put_and_nowhere_else(bus: EventBus)
 
 
 async def test_redis_sees_neither_token_nor_place(bus: EventBus, raw: Any) -> None:
-    """Ours: who reads Redis learns no token and can test no guess of a client secret (TEN-4)."""
+    """Ours: a reader of Redis learns no token and can test no guess of a client secret (TEN-4)."""
     await SharedTokens(bus, secret=SECRET).put(ACME, "place", _token())
     [key] = [key async for key in raw.scan_iter(match="*token*")]
 
@@ -51,7 +51,7 @@ async def test_redis_sees_neither_token_nor_place(bus: EventBus, raw: Any) -> No
 
 
 async def test_what_somebody_else_put_there_is_no_token(bus: EventBus, raw: Any) -> None:
-    """Ours: who writes to Redis cannot choose the token that is sent."""
+    """Ours: a writer to Redis cannot choose the token that is sent."""
     tokens = SharedTokens(bus, secret=SECRET)
     await tokens.put(ACME, "one", _token("tok-one"))
     [key] = [key async for key in raw.scan_iter(match="*token*")]

@@ -22,7 +22,7 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
 
 
 async def test_a_result_is_read_by_its_caller_and_nobody_else(bus: EventBus) -> None:
-    """Ours: tenant and subject are part of the place; a link of somebody else leads nowhere (TEN-1)."""
+    """Ours: tenant and subject are part of the place; another principal's link leads nowhere (TEN-1)."""
     kept = ResultOverflow(bus)
     uri = await kept.keep(ACME, "anna", "application/json", b"[1]")
 

@@ -26,7 +26,7 @@ SECRET = b"the secret of all replicas"
 
 @dataclass
 class Count:
-    """How calls ended, and how many ran at once."""
+    """Outcomes of calls, and the largest number of concurrent ones."""
 
     admitted: int = 0
     refused: list[LimitExceeded] = field(default_factory=list[LimitExceeded])
@@ -90,7 +90,7 @@ async def test_all_keys_on_all_replicas_share_one_rate(
 
 
 async def test_a_burst_is_admitted_whole(replicas: tuple[CallLimiter, CallLimiter]) -> None:
-    """Ours: whoever was quiet may call as often as the burst allows at once, from one key on one replica."""
+    """Ours: a quiet caller may call as often as the burst permits at once, from one key on one replica."""
     limits = Limits(calls_per_second=1, burst=40)
     count = Count()
     for _ in range(60):
@@ -113,7 +113,7 @@ async def test_many_callers_at_once_share_a_lease(replicas: tuple[CallLimiter, C
 
 @pytest.mark.refill
 async def test_the_hint_is_true(replicas: tuple[CallLimiter, CallLimiter]) -> None:
-    """Ours: whoever waits for as long as told is let in."""
+    """Ours: a caller that waits for the stated time is admitted."""
     limits = Limits(calls_per_second=5, burst=1)
     count = Count()
     await count.call(replicas[0], limits)
@@ -126,7 +126,7 @@ async def test_the_hint_is_true(replicas: tuple[CallLimiter, CallLimiter]) -> No
 
 
 async def test_one_tenants_use_is_not_anothers(replicas: tuple[CallLimiter, CallLimiter]) -> None:
-    """Ours: a tenant beyond its limit locks out nobody else (TEN-3)."""
+    """Ours: a tenant beyond its limit locks out no other (TEN-3)."""
     limits = Limits(calls_per_second=0.1, burst=1, concurrency=1)
     count = Count()
     await count.call(replicas[0], limits)
@@ -265,7 +265,7 @@ async def test_a_small_limit_follows_the_caller_from_replica_to_replica(
 async def test_a_slot_that_is_free_can_be_taken_elsewhere(
     replicas: tuple[CallLimiter, CallLimiter], concurrency: int
 ) -> None:
-    """Ours: what one replica has used and given back is soon there for the other, up to the limit."""
+    """Ours: slots that one replica used and released are soon there for the other, up to the limit."""
     limits = Limits(calls_per_second=100_000, burst=100_000, concurrency=concurrency)
 
     async def fill(buckets: CallLimiter) -> None:
@@ -294,7 +294,7 @@ async def test_a_slot_that_is_free_can_be_taken_elsewhere(
 async def test_the_slots_of_a_dead_replica_come_back(
     redis_url: str, bus: EventBus, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
-    """Ours: what a killed replica held is free again after its time; what a living one holds is not (SRV-3)."""
+    """Ours: slots of a killed replica are free again after their time; those of a living one are not (SRV-3)."""
     monkeypatch.setattr("gateway.redis.limits.concurrency_limit.SLOTS_TTL_S", 0.5)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 0.1)
     limits = Limits(concurrency=2)

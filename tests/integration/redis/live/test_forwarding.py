@@ -72,7 +72,7 @@ class RecordingClient:
 
 
 class Program:
-    """What the attachment at the holder does with requests, by the name of the tool."""
+    """Effect of requests in the attachment at the holder, by the name of the tool."""
 
     def __init__(self) -> None:
         self.started = anyio.Event()
@@ -341,7 +341,7 @@ def begin(name: str) -> Begin:
 
 
 class Forger:
-    """A bus with another secret: what a client of the same Redis without the secret can write."""
+    """A bus with another secret: messages that a client of the same Redis without the secret can write."""
 
     def __init__(self, bus: EventBus) -> None:
         self._bus = bus

@@ -96,7 +96,7 @@ async def test_idle_sessions_are_taken_once(redis_url: str) -> None:
 
 
 async def test_sessions_in_use_end_with_their_source_only(both: Both) -> None:
-    """Ours: what is used is not idle; a changed source ends all of its version (DYN-5)."""
+    """Ours: a session in use is not idle; a changed source ends all sessions of its version (DYN-5)."""
     for number, subject in enumerate(("ann", "bob")):
         await both.here.store(_key(subject), _session(number))
     assert await both.there.take_ended(*PLACE) == []

@@ -131,7 +131,7 @@ async def test_a_removed_session_is_gone_everywhere_at_once(
 
 
 async def test_a_removed_tenant_leaves_no_lease(bus: EventBus, other_bus: EventBus, tasks: TaskSupervisor) -> None:
-    """Ours: what is kept of a tenant goes with it; other tenants are not touched."""
+    """Ours: a tenant's stored records end with it; other tenants are not touched."""
     sessions = Sessions(bus, spawn=tasks.spawn)
     follow(bus, sessions)
     gone, stays = _record(), _record(GLOBEX)
@@ -159,7 +159,7 @@ async def test_a_leased_session_is_not_asked_for(bus: EventBus, raw: Any, tasks:
 
 
 async def test_a_session_in_use_lives_and_an_idle_one_dies(bus: EventBus, raw: Any, tasks: TaskSupervisor) -> None:
-    """Ours: every use begins the idle time anew, also one that a lease answered."""
+    """Ours: every use restarts the idle time, also one that a lease answered."""
     sessions = Sessions(bus, spawn=tasks.spawn, idle_s=1)
     used, idle = _record(), _record()
     await sessions.create(used, cap=10)
@@ -177,7 +177,7 @@ async def test_a_session_in_use_lives_and_an_idle_one_dies(bus: EventBus, raw: A
 async def test_a_lease_is_renewed_before_it_ends(
     bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
-    """Ours: the requests of a busy session never wait for Redis, and its idle time still begins anew."""
+    """Ours: the requests of a busy session never wait for Redis, and its idle time still restarts."""
     monkeypatch.setattr("gateway.redis.sessions.records.RECORD_RENEW_S", 0.0)
     monkeypatch.setattr("gateway.redis.sessions.records.RECORD_LEASE_S", 600.0)
     sessions = Sessions(bus, spawn=tasks.spawn)
@@ -220,7 +220,7 @@ async def test_the_cap_holds_over_replicas(bus: EventBus, other_bus: EventBus, t
 
 
 async def test_dead_sessions_do_not_count(bus: EventBus, tasks: TaskSupervisor) -> None:
-    """Ours: whoever left without a word frees the place when the idle time is over."""
+    """Ours: a session that was left without a DELETE releases its place when the idle time is over."""
     sessions = Sessions(bus, spawn=tasks.spawn, idle_s=1)
     await sessions.create(_record(), cap=1)
     with pytest.raises(LimitExceeded):
@@ -243,14 +243,14 @@ async def test_no_session_may_be_made_with_a_cap_of_zero(bus: EventBus, tasks: T
 
 
 async def test_a_huge_client_is_refused(bus: EventBus, tasks: TaskSupervisor) -> None:
-    """Ours: a session is small, whatever a client says of itself."""
+    """Ours: a session is small, whatever a client declares about itself."""
     with pytest.raises(DocumentTooLarge):
         await Sessions(bus, spawn=tasks.spawn).create(replace(_record(), client={"x": "y" * 70_000}), cap=10)
 
 
 @pytest.mark.parametrize("planted", [b"", b"{}", b"\xff", b"[]", b"null"])
 async def test_a_broken_record_is_no_session(bus: EventBus, raw: Any, planted: bytes, tasks: TaskSupervisor) -> None:
-    """Ours: what is not a record of this tenant and id is not served."""
+    """Ours: a record of another tenant or id is not served."""
     session = new_session_id()
     await raw.set(f"gw:t:{ACME}:s:{session}", planted)
 
@@ -271,7 +271,7 @@ async def test_a_record_copied_to_another_tenant_is_no_session(bus: EventBus, ra
 
 
 async def test_without_redis_a_lease_goes_on_and_nothing_else(own_redis: OwnRedis) -> None:
-    """Ours: a short outage is not felt by a session in use; the rest is told that Redis is away (SRV-4)."""
+    """Ours: a short outage does not affect a session in use; others get an error that Redis is away (SRV-4)."""
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
         sessions = Sessions(bus, spawn=tasks.spawn)
@@ -288,7 +288,7 @@ async def test_without_redis_a_lease_goes_on_and_nothing_else(own_redis: OwnRedi
 
 
 async def test_a_gap_drops_every_lease(own_redis: OwnRedis) -> None:
-    """Ours: who may have missed the end of a session asks again."""
+    """Ours: a replica that may have missed the end of a session checks again."""
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:
         sessions = Sessions(bus, spawn=tasks.spawn)

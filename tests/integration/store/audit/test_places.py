@@ -1,4 +1,4 @@
-"""Places in an audit trail: what a reader gets when entries are committed out of order."""
+"""Places in an audit trail: entries that a reader gets when they are committed out of order."""
 
 from collections.abc import AsyncGenerator
 

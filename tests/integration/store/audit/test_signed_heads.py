@@ -1,4 +1,6 @@
-"""Signatures of where the chains of a trail stand: what was cut off at an end is missed without an earlier result."""
+"""Signatures of the heads of a trail's chains: entries that were cut off at an end are missed without an earlier
+result.
+"""
 
 import pytest
 from sqlalchemy.exc import DBAPIError
@@ -23,13 +25,13 @@ _LAST_CALLS = "writer <> 'catalog' and seq > 1"
 
 @pytest.fixture
 def moved() -> UnsignedTenants:
-    """What this replica has written."""
+    """Entries that this replica has written."""
     return UnsignedTenants()
 
 
 @pytest.fixture
 def signer(store: Store, moved: UnsignedTenants) -> AuditSigner:
-    """A signer that signs when it is told to."""
+    """A signer that signs on request."""
     return AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY])
 
 
@@ -50,7 +52,7 @@ async def test_an_end_that_was_cut_off_is_missed(
 async def test_a_signature_cannot_be_taken_out_while_its_signer_goes_on(
     database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
 ) -> None:
-    """Ours: the signer remembers where it stood, whatever the table says (SAF-4)."""
+    """Ours: the signer remembers its head, whatever the table contains (SAF-4)."""
     await _calls(database, moved, 2)
     await signer.sign()
     await execute(database.superuser_url, f"delete from audit_heads; delete from audit_entries where {_LAST_CALLS}")

@@ -89,7 +89,7 @@ async def _drained(database_url: str, overflow: AuditSpool, store: Store) -> Non
 async def test_outcomes_wait_and_come_back_in_order(
     cut_off: AuditWriter, overflow: AuditSpool, database_url: str, store: Store
 ) -> None:
-    """Ours: whoever has an answer has a row, also when PostgreSQL was away (SRV-4)."""
+    """Ours: each response has a row, also when PostgreSQL was away (SRV-4)."""
     with anyio.fail_after(20):
         for number in range(300):
             await cut_off.write(make_record(_A if number % 3 else _B, number))
@@ -105,7 +105,7 @@ async def test_outcomes_wait_and_come_back_in_order(
 
 
 async def test_an_intent_is_refused(cut_off: AuditWriter, overflow: AuditSpool) -> None:
-    """Ours: what changes something is not begun without its row (SRV-4)."""
+    """Ours: a changing call is not begun without its row (SRV-4)."""
     with anyio.fail_after(10):
         with pytest.raises(AuditUnavailable):
             await cut_off.write(make_record(_A, 1, kind=AuditKind.CALL_INTENT))
@@ -158,7 +158,7 @@ async def test_what_was_stored_after_all_is_one_row(
 async def test_an_entry_that_we_did_not_write_is_none(
     overflow: AuditSpool, installation: str, redis_url: str, database_url: str, store: Store
 ) -> None:
-    """Ours: whoever can write into Redis writes no audit trail (AUD-1)."""
+    """Ours: a writer to Redis writes no audit trail (AUD-1)."""
     await overflow.keep([_packed(1)])
     with commanding(redis_url) as command:
         stream = _STREAM.format(installation)
@@ -172,7 +172,7 @@ async def test_an_entry_that_we_did_not_write_is_none(
 
 
 async def test_odd_text_waits_too(cut_off: AuditWriter, overflow: AuditSpool, database_url: str, store: Store) -> None:
-    """Ours: what PostgreSQL or Redis cannot hold is replaced, not refused."""
+    """Ours: a text that PostgreSQL or Redis cannot hold is replaced, not refused."""
     odd = make_record(_A)
     odd = replace(odd, **dict.fromkeys(("principal", "subject", "tool", "outcome", "correlation_id"), "a\x00b\ud800"))
     await cut_off.write(odd)
@@ -208,7 +208,7 @@ async def test_a_full_overflow_takes_no_more(overflow: AuditSpool, monkeypatch: 
 async def test_how_many_wait_is_known_to_every_replica(
     overflow: AuditSpool, installation: str, redis_url: str, database_url: str, store: Store
 ) -> None:
-    """Ours: an operator sees that entries wait, at whatever replica he looks; nobody guesses while Redis is away."""
+    """Ours: an operator sees at each replica that entries wait; while Redis is away the number is unknown."""
     async with EventBus(redis_url, secret=_SECRET) as bus:
         other = _overflow(bus, installation)
         assert overflow.waiting is None
@@ -230,7 +230,7 @@ async def test_how_many_wait_is_known_to_every_replica(
 
 
 async def test_nothing_waits_before_it_is_known_whose_it_is(redis_url: str, cut_off: AuditWriter) -> None:
-    """Ours: a replica that never saw its database keeps nothing where nobody would look for it."""
+    """Ours: a replica that never saw its database keeps nothing where no replica would look for it."""
     async with EventBus(redis_url, secret=_SECRET) as bus:
         nameless = AuditSpool(bus, secret=_SECRET)
         with pytest.raises(RedisUnavailable):
@@ -252,7 +252,9 @@ async def test_nothing_is_left_in_redis_of_what_came_back(
 async def test_two_installations_share_a_redis(
     overflow: AuditSpool, servers: TestServers, redis_url: str, database_url: str, store: Store
 ) -> None:
-    """Ours: what waits for one database is never brought into another, with the same secret keys or not (SRV-4)."""
+    """Ours: entries that wait for one database are never brought into another, with the same secret keys or not
+    (SRV-4).
+    """
     await overflow.keep([_packed(1)])
     with servers.empty_database() as elsewhere:
         await migrate(elsewhere.owner_url)

@@ -34,14 +34,14 @@ async def writer(database_url: str) -> AsyncGenerator[AuditWriter]:
 
 @pytest.fixture
 async def superuser(database: TestDatabase) -> AsyncGenerator[PostgresConnection]:
-    """Whoever can stop and cut off others."""
+    """A replica that can stop and disconnect others."""
     connection = await connect_owner(database.superuser_url)
     yield connection
     await connection.close()
 
 
 async def test_a_record_reads_back_as_it_was_written(writer: AuditWriter, store: Store) -> None:
-    """Ours: who called what, with what outcome; the arguments only as a digest."""
+    """Ours: caller, tool and outcome; the arguments only as a digest."""
     await writer.write(make_record(_A, 7, kind=AuditKind.CALL_INTENT))
 
     (entry,) = await _entries(store, _A)
@@ -83,7 +83,7 @@ async def test_many_calls_of_many_tenants_make_one_row_each(
 async def test_a_group_waits_for_company_where_the_one_before_had_some(
     writer: AuditWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: calls side by side share commits, and a lone one waits for nobody."""
+    """Ours: concurrent calls share commits, and a lone one does not wait."""
     sizes: list[int] = []
     rows = ChainWriter.rows
 
@@ -108,14 +108,14 @@ async def test_a_group_waits_for_company_where_the_one_before_had_some(
 
 
 async def test_a_row_is_committed_before_write_returns(writer: AuditWriter, store: Store) -> None:
-    """Ours: whoever has an answer can rely on its row."""
+    """Ours: each response has a committed row."""
     for number in range(20):
         await writer.write(make_record(_A, number))
         assert len(await _entries(store, _A)) == number + 1
 
 
 async def test_a_caller_that_gives_up_still_gets_its_row(writer: AuditWriter, store: Store) -> None:
-    """Ours: hanging up is no way to act without a trace, and disturbs nobody else in the group."""
+    """Ours: a disconnect leaves a trace, and disturbs no other call of the group."""
     async with anyio.create_task_group() as tasks:
         async with anyio.create_task_group() as impatient:
             for number in range(10):
@@ -210,7 +210,7 @@ async def test_without_a_database_every_caller_is_told(database_url: str) -> Non
 
 
 async def test_odd_text_costs_nobody_an_entry(writer: AuditWriter, store: Store) -> None:
-    """Ours: what PostgreSQL cannot hold is replaced, not refused."""
+    """Ours: a text that PostgreSQL cannot hold is replaced, not refused."""
     odd = make_record(_A)
     odd = replace(odd, **dict.fromkeys(("principal", "subject", "tool", "outcome", "correlation_id"), "a\x00b\ud800"))
     await writer.write(odd)
@@ -232,7 +232,7 @@ async def test_a_record_that_cannot_be_stored_fails_alone(writer: AuditWriter, s
 
 
 async def test_closing_waits_for_what_is_queued(database_url: str, store: Store) -> None:
-    """Ours: a draining replica loses no row, and says no to late ones."""
+    """Ours: a draining replica loses no row, and refuses late ones."""
     async with anyio.create_task_group() as tasks, AuditWriter(database_url, chain_key=CHAIN_KEY) as writer:
         for number in range(300):
             tasks.start_soon(writer.write, make_record(_A, number))
@@ -270,7 +270,7 @@ async def _write_quietly(writer: AuditWriter, number: int) -> None:
 
 
 async def _until_waiting(superuser: PostgresConnection) -> None:
-    """Until the writer's commit stands at the locked table."""
+    """Until the writer's commit waits at the locked table."""
     waiting = f"select count(*) {_OF_WRITERS} and wait_event_type = 'Lock'"
     with anyio.fail_after(10):
         while not await superuser.fetchval(waiting):

@@ -96,7 +96,7 @@ async def test_a_set_is_used_while_its_issuer_hangs(monkeypatch: pytest.MonkeyPa
 
 
 async def test_requests_that_wait_for_a_set_are_bounded() -> None:
-    """Ours: an issuer that does not answer holds up few requests; others are told to come back (ISO-6)."""
+    """Ours: an issuer that does not answer delays few requests; others get a retry hint (ISO-6)."""
     async with _sets() as (server, _, sets):
         gate = server.gate = anyio.Event()  # type: ignore[assignment]  # only `set` and `wait` are used
         refused: list[str] = []

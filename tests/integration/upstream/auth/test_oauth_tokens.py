@@ -169,7 +169,7 @@ async def test_a_token_that_is_about_to_end_is_used_once(expires_in: object) -> 
 
 
 async def test_a_token_that_was_not_taken_is_asked_for_anew() -> None:
-    """Ours: what the upstream refuses is not used again."""
+    """Ours: a token that the upstream refuses is not used again."""
     answers = iter([granted("tok-1"), granted("tok-2")])
 
     async def answer(exchange: Exchange) -> bool:
@@ -275,7 +275,7 @@ async def test_replicas_ask_once_between_them(redis_url: str) -> None:
 
 
 async def test_without_redis_each_replica_asks_for_itself() -> None:
-    """Ours: what is shared is a saving, not a need (SRV-4)."""
+    """Ours: the shared cache saves requests, and is not required (SRV-4)."""
     async with endpoint(says(granted())) as (server, upstream):
         bus = EventBus("unix:///nowhere/redis.sock", secret=b"k" * 32)
         tokens = Tokens(upstream, SharedTokens(bus, secret=b"k" * 32))

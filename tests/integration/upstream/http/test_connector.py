@@ -1,4 +1,4 @@
-"""How connections are made: in order, within bounds and in time."""
+"""Connections are made in order, within bounds and in time."""
 
 import asyncio
 import contextlib
@@ -73,7 +73,7 @@ async def test_addresses_are_tried_in_their_order() -> None:
 
 
 async def test_a_name_with_countless_addresses_is_not_tried_for_ever() -> None:
-    """Ours: some of them are enough to know that nobody is there."""
+    """Ours: some of them are enough to know that no server is there."""
     async with loopback(says(OK)) as server:
         pass
     host = f"many.internal:{server.port}"
@@ -172,7 +172,7 @@ async def test_what_is_said_before_the_handshake_is_no_answer() -> None:
 
 
 async def test_a_handshake_that_is_cancelled_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: whoever hangs up while a connection is made, at any point, takes its socket along (R19)."""
+    """Ours: a caller that disconnects while a connection is made, at any point, closes its socket (R19)."""
     path = self_signed(tmp_path, "api.test")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(path)

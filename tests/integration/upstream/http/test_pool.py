@@ -1,4 +1,4 @@
-"""Connections: how many there are, whose turn it is, when one is used again, and that none is ever lost."""
+"""Connections: number of connections, order of waiters, reuse, and that no connection is ever lost."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ PATIENT = BulkheadLimits(failures=100_000, at_once=10_000)
 
 
 def origin(server: Loopback) -> Origin:
-    """Where this server is."""
+    """Address of this server."""
     found = read_url(f"http://{server.authority}/")
     assert found is not None
     return found[0]
@@ -93,7 +93,7 @@ async def test_the_connection_that_was_used_last_is_used_first() -> None:
 
 
 async def test_where_there_is_no_room_the_oldest_kept_connection_goes() -> None:
-    """Ours: an upstream that nobody asks at the moment keeps nobody from another."""
+    """Ours: an idle upstream keeps no other from a connection."""
     async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other) as pool:
         both = [await dial(pool, server) for _ in range(2)]
         for connection in both:
@@ -221,7 +221,7 @@ async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
 
 
 async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
-    """Ours: it counts as the time to connect; whoever gives up or is cancelled is passed over."""
+    """Ours: it counts as the time to connect; a caller that gives up or is cancelled is skipped."""
     async with loopback(says(OK)) as server, connections(server, limit=1, connect_s=0.5) as pool:
         held = await ask(await dial(pool, server))
         with pytest.raises(ConnectedLate):
@@ -242,7 +242,7 @@ async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
 
 @pytest.mark.parametrize("unasked", [b"x", b"\r\n", OK, b""])
 async def test_what_comes_while_nobody_asks_ends_the_connection(unasked: bytes) -> None:
-    """RFC 9112 section 9.5: bytes between requests are nobody's, and an end is an end."""
+    """RFC 9112 section 9.5: bytes between requests belong to no response, and an end is an end."""
     async with loopback(says(OK)) as server, connections(server) as pool:
         (await ask(await dial(pool, server))).release()
         assert pool.kept == 1
@@ -257,7 +257,7 @@ async def test_what_comes_while_nobody_asks_ends_the_connection(unasked: bytes) 
 
 
 async def test_an_answer_before_the_end_of_the_request_closes_the_connection() -> None:
-    """RFC 9112 section 9.3: what was not sent can never be told from the next request."""
+    """RFC 9112 section 9.3: an unsent part cannot be distinguished from the next request."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -296,7 +296,7 @@ async def test_what_nobody_takes_stays_with_the_other_side() -> None:
             before = -1
             while sent != before:
                 before = sent
-                await asyncio.sleep(0.05)  # until the server stands still, its socket full
+                await asyncio.sleep(0.05)  # until the server stops, its socket full
             assert sent < 90_000_000
             assert answer.size <= 512 << 10
             taken = 0
@@ -308,7 +308,7 @@ async def test_what_nobody_takes_stays_with_the_other_side() -> None:
 
 
 async def test_cancellation_at_any_point_loses_nothing_and_mixes_nothing() -> None:
-    """Ours: whoever hangs up, wherever, leaves no connection, no place, and no answer for somebody else (R19)."""
+    """Ours: a disconnect, at any point, leaves no connection, no place, and no answer for another caller (R19)."""
     random = Random(11)
 
     async def answer(exchange: Exchange) -> bool:
@@ -359,7 +359,7 @@ async def _begin(exchange: Exchange) -> bool:
 
 
 async def test_a_pool_that_closes_ends_what_is_under_way() -> None:
-    """Ours: nobody waits any longer, and nothing stays open."""
+    """Ours: no caller waits any longer, and nothing stays open."""
     async with loopback(_begin) as server:
         async with UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream:
             call = asyncio.create_task(upstream.send(server.get(idempotent=False)))

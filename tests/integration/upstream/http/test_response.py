@@ -29,7 +29,9 @@ def pool(server: Loopback) -> UpstreamClient:
 async def exchange_twice(
     *pieces: bytes, method: str = "GET", keep: bool = True
 ) -> tuple[UpstreamResponse | UpstreamError, int]:
-    """What becomes of a request that is answered with these bytes, and how many connections it and the next took."""
+    """Outcome of a request with these bytes as its response, and the number of connections that it and the next
+    took.
+    """
 
     async def answer(exchange: Exchange) -> bool:
         if exchange.line.endswith("/own"):
@@ -71,7 +73,7 @@ async def exchange_twice(
     ],
 )
 async def test_an_answer_of_any_framing_is_read_and_its_connection_kept(raw: bytes) -> None:
-    """RFC 9112 section 9.3: what says where it ends leaves a connection for the next."""
+    """RFC 9112 section 9.3: a response with a known end leaves a connection for the next."""
     answer, connections = await exchange_twice(raw)
 
     assert isinstance(answer, UpstreamResponse)
@@ -124,7 +126,7 @@ async def _in_pieces(*pieces: bytes) -> tuple[UpstreamResponse, int]:
     ],
 )
 async def test_after_an_odd_answer_the_next_request_gets_its_own(raw: bytes, method: str, whole: bytes) -> None:
-    """RFC 9112 section 9.3: bytes that nobody asked for are nobody's answer; the connection is not used again."""
+    """RFC 9112 section 9.3: unrequested bytes are no response; the connection is not used again."""
     answer, connections = await exchange_twice(raw, method=method)
 
     assert isinstance(answer, UpstreamResponse)
@@ -133,7 +135,7 @@ async def test_after_an_odd_answer_the_next_request_gets_its_own(raw: bytes, met
 
 @pytest.mark.parametrize("version", [b"1.0", b"1.1"])
 async def test_a_body_may_end_with_the_connection(version: bytes) -> None:
-    """RFC 9112 section 6.3: where nothing says how long it is."""
+    """RFC 9112 section 6.3: a response without a length."""
     answer, connections = await exchange_twice(b"HTTP/" + version + b" 200 OK\r\n\r\n", b"hel", b"lo", keep=False)
 
     assert isinstance(answer, UpstreamResponse)
@@ -182,7 +184,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
     ],
 )
 async def test_an_answer_that_is_not_http_is_broken(raw: bytes) -> None:
-    """RFC 9112: what can be read in two ways is not read at all, and nobody reads what may follow it."""
+    """RFC 9112: an ambiguous response is not read at all, nor the bytes behind it."""
     error, connections = await exchange_twice(raw)
 
     assert isinstance(error, UpstreamAnswerBroken)
@@ -201,7 +203,7 @@ async def test_an_answer_that_is_not_http_is_broken(raw: bytes) -> None:
     ],
 )
 async def test_half_an_answer_is_none(raw: bytes) -> None:
-    """RFC 9112 section 8: what ends early is not whole."""
+    """RFC 9112 section 8: a response that ends early is not whole."""
     error, connections = await exchange_twice(raw, keep=False)
 
     assert isinstance(error, UpstreamUnreachable)

@@ -56,7 +56,7 @@ def _register_others(server: AppServer) -> None:
 
     @mcp.tool()
     async def supports_pages(ctx: Context[Any, Any]) -> str:
-        """Whether the client of this call shows pages."""
+        """True if the client of this call shows pages."""
         return "yes" if client_supports_apps(ctx) else "no"
 
     @mcp.tool()

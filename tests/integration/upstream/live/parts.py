@@ -1,4 +1,4 @@
-"""What tests of connectors share: a live source, a client that answers, a listener that remembers, shared sessions."""
+"""Shared parts of tests of connectors: a live source, a client that answers, a recording listener, shared sessions."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ def source(
 
 @dataclass(slots=True)
 class Client:
-    """A client that answers questions by method, and remembers what it was told and asked."""
+    """A client that answers questions by method, and records notifications and questions."""
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     abilities: frozenset[str] = frozenset({"elicitation", "elicitation.url", "sampling", "roots"})

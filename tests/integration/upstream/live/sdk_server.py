@@ -23,7 +23,7 @@ NEWEST = b"2026-07-28"
 
 
 class Colour(BaseModel):
-    """What the tool `paint` asks for."""
+    """Form that the tool `paint` requests."""
 
     name: str
 

@@ -56,7 +56,7 @@ def group(message: dict[str, Any]) -> object:
 
 
 def progress(message: dict[str, Any]) -> object:
-    """Report progress as often as the arguments say."""
+    """Report progress as often as the arguments request."""
     token = message["params"]["_meta"]["progressToken"]
     for _ in range(int(message["params"]["arguments"]["times"])):
         write({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
@@ -64,7 +64,7 @@ def progress(message: dict[str, Any]) -> object:
 
 
 def questions(message: dict[str, Any]) -> object:
-    """Log, ask as often as the arguments say without waiting for an answer, and report an update."""
+    """Log, ask as often as the arguments request without waiting for an answer, and report an update."""
     write({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "begin"}})
     for number in range(int(message["params"]["arguments"]["times"])):
         write({"jsonrpc": "2.0", "id": f"n{number}", "method": "elicitation/create", "params": {"message": "?"}})
@@ -73,7 +73,7 @@ def questions(message: dict[str, Any]) -> object:
 
 
 def updates(message: dict[str, Any]) -> object:
-    """Report updates of a resource as often as the arguments say."""
+    """Report updates of a resource as often as the arguments request."""
     for _ in range(int(message["params"]["arguments"]["times"])):
         write({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "x:"}})
     return "done"

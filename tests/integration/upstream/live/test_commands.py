@@ -1,4 +1,4 @@
-"""Programs on standard streams: what they receive, what they cannot do to the gateway, and their end."""
+"""Programs on standard streams: their environment, their isolation from the gateway, and their end."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ async def test_the_whole_group_ends_with_the_attachment() -> None:
         assert is_running(grandchild)
 
     assert not is_running(program)
-    await until(lambda: not is_running(grandchild), seconds=10)  # the kernel reports its end to nobody here
+    await until(lambda: not is_running(grandchild), seconds=10)  # the kernel reports its end to no process here
 
 
 async def test_calls_run_at_once_and_questions_reach_the_only_one() -> None:

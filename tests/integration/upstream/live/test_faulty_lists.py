@@ -45,7 +45,7 @@ def refuse(scripted: Scripted, method: str, error: dict[str, Any]) -> None:
 
 
 async def discover(scripted: Scripted) -> Discovery:
-    """What a first discovery of the server finds."""
+    """Result of a first discovery of the server."""
     async with attached_to(scripted) as world:
         return await world.attachment.discover()
 

@@ -80,7 +80,9 @@ def done(message: dict[str, Any]) -> bytes:
     ids=range(17),
 )
 async def test_an_invalid_message_fails_the_call(raw: bytes, reason: str) -> None:
-    """Ours: what parsers read differently, and what is no response to the request, has one clear reason (DYN-5)."""
+    """Ours: a message that parsers read differently, and one that is no response to the request, have one clear reason
+    (DYN-5).
+    """
     script = Scripted()
     script.says("tools/call", raw)
     async with attached_to(script) as world:
@@ -103,7 +105,7 @@ async def test_another_content_type_fails_the_call() -> None:
 
 @pytest.mark.parametrize(("status", "reason"), [(302, "redirects are not followed"), (401, "credential"), (500, "500")])
 async def test_a_status_has_a_reason(status: int, reason: str) -> None:
-    """Ours: no redirect is followed, and a refusal says its status."""
+    """Ours: no redirect is followed, and a refusal has its status."""
     script = Scripted()
     script.says("tools/call", b"", "Location: http://127.0.0.1:1/", status=status)
     async with attached_to(script) as world:
@@ -202,7 +204,7 @@ async def test_a_stream_that_ends_early_is_a_lost_attachment() -> None:
 
 
 async def test_a_silent_server_ends_with_the_time_limit() -> None:
-    """Ours: `timeout_s` bounds the call, and the server is told."""
+    """Ours: `timeout_s` bounds the call, and the server is notified."""
     script = Scripted()
 
     async def silent(exchange: Exchange, _: dict[str, Any]) -> None:

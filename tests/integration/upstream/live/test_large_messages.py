@@ -42,7 +42,7 @@ async def test_a_large_message_has_room_until_it_is_parsed(is_stream: bool) -> N
         with anyio.fail_after(30):
             async with attached_by(connector, declared) as attachment, anyio.create_task_group() as group:
                 group.start_soon(call)
-                while pool.held(TENANT) == 0:  # noqa: ASYNC110  # the socket tells of no event
+                while pool.held(TENANT) == 0:  # noqa: ASYNC110  # the socket has no event
                     await anyio.sleep(0.001)
                 assert pool.held(TENANT) == 10
                 rest.set()

@@ -29,7 +29,7 @@ def document() -> dict[str, Any]:
 
 
 def test_the_document_has_exactly_the_routes_there_are(document: dict[str, Any]) -> None:
-    """Ours: what is documented is routed, what is routed is documented."""
+    """Ours: every documented route exists, and every route is documented."""
     documented = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert documented == {(route.method, route.path) for route in ENDPOINTS} | {("GET", DOCUMENT)}
 
@@ -51,7 +51,7 @@ def test_every_schema_is_valid_and_complete(document: dict[str, Any]) -> None:
 
 
 def test_every_word_of_the_document_is_explained(document: dict[str, Any]) -> None:
-    """Ours: each field, parameter, object, operation and tag says what it means (ADM-1)."""
+    """Ours: each field, parameter, object, operation and tag has a description (ADM-1)."""
     for name, schema in document["components"]["schemas"].items():
         fields = schema.get("properties", {}).items()
         unexplained = [f"{name}.{field}" for field, described in fields if not described.get("description")]
@@ -67,7 +67,7 @@ def test_every_word_of_the_document_is_explained(document: dict[str, Any]) -> No
     "route", [pytest.param(route, id=route.name) for route in ENDPOINTS if route.body not in UNPARSED]
 )
 def test_the_example_of_a_body_is_one(route: Route, document: dict[str, Any]) -> None:
-    """Ours: what the document shows as a body can be sent (ADM-1)."""
+    """Ours: each example body of the document can be sent (ADM-1)."""
     shown = document["paths"][route.path][route.method.lower()]["requestBody"]["content"]["application/json"]
     route.body.model_validate(shown["example"])
     schema = {**shown["schema"], "components": document["components"]}
@@ -75,7 +75,7 @@ def test_the_example_of_a_body_is_one(route: Route, document: dict[str, Any]) ->
 
 
 def test_every_pattern_has_words(document: dict[str, Any]) -> None:
-    """Ours: a refusal says what form a text must have, not by which pattern (ADM-1)."""
+    """Ours: a refusal describes the form of a text, not its pattern (ADM-1)."""
     schemas = [
         document["components"]["schemas"][route.body.__name__] for route in ENDPOINTS if route.body not in UNPARSED
     ]
@@ -96,7 +96,7 @@ def _patterns(schema: object) -> Iterator[str]:
 
 
 def test_every_object_that_is_read_is_closed(document: dict[str, Any]) -> None:
-    """Ours: unknown fields are refused, and the document says so."""
+    """Ours: unknown fields are refused, and the document declares it."""
     for name, schema in document["components"]["schemas"].items():
         if schema.get("type") == "object" and name not in {"Problem", "FaultShown", "ConflictShown", "SchemaDocument"}:
             assert schema["additionalProperties"] is False, name

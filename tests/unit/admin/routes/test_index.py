@@ -1,10 +1,10 @@
-"""Which path answers what: literal last segments stand before names, and answer for things that are called so."""
+"""Order of paths: literal last segments precede names, and answer for objects of these names."""
 
 from gateway.admin.routes.index import ENDPOINTS, collect_paths
 
 
 def test_every_route_is_at_one_path() -> None:
-    """Ours: what is declared is routed, under its own method (ADM-1)."""
+    """Ours: each declared endpoint is routed, under its own method (ADM-1)."""
     routed = {
         (method, path): route for path, methods, _ in collect_paths(ENDPOINTS) for method, route in methods.items()
     }

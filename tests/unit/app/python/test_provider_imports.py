@@ -1,4 +1,4 @@
-"""What a provider's program imports with `gateway.provide`."""
+"""Imports of a provider's program through `gateway.provide`."""
 
 import subprocess
 import sys

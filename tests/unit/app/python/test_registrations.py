@@ -1,4 +1,4 @@
-"""What is registered in Python, by whom it is seen, and that a taken name stays whose it is."""
+"""Primitives registered in Python: their tenants, and that a taken name stays with its owner."""
 
 import math
 import threading
@@ -116,7 +116,7 @@ def test_an_async_function_is_known_as_one() -> None:
 
 
 def test_code_is_moderate_until_it_is_declared_otherwise() -> None:
-    """Ours: nobody has judged what a function does (SAF-1)."""
+    """Ours: the effect of a function is unknown (SAF-1)."""
     unjudged, declared = to_registration(_tool()).primitive, to_registration(_tool(safety="safe")).primitive
 
     assert unjudged.safety is Safety.MODERATE
@@ -216,7 +216,7 @@ def test_of_many_at_once_exactly_one_wins() -> None:
 
 
 def test_every_change_is_told_and_counted() -> None:
-    """Ours: what is registered or taken out while serving reaches open connections (PRG-1)."""
+    """Ours: a primitive that is registered or unregistered while serving reaches open connections (PRG-1)."""
     registrations = Registrations()
     told: list[int] = []
     leave = registrations.subscribe(lambda: told.append(registrations.generation))
@@ -268,7 +268,7 @@ def test_one_name_for_different_tenants_is_two_primitives() -> None:
 
 
 def test_of_one_name_for_different_tenants_those_that_are_meant_are_taken_out() -> None:
-    """Ours: the tenants of its registration say which of two is meant (PRG-1)."""
+    """Ours: the tenants of its registration distinguish two of one name (PRG-1)."""
     registrations = Registrations()
     registrations.add(to_registration(_tool(tenants=["acme"])))
     registrations.add(to_registration(_tool(tenants=["globex", "initech"])))

@@ -1,4 +1,4 @@
-"""Joined writes: what of a response leaves together, over the event loop that flushes it."""
+"""Joined writes: the parts of a response that leave together, over the event loop that flushes it."""
 
 import asyncio
 

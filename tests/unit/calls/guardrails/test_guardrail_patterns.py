@@ -1,4 +1,4 @@
-"""Built-in guardrails: what they find, what they do not, and what a text costs."""
+"""Built-in guardrails: matches, non-matches, and the cost of a text."""
 
 import random
 import time

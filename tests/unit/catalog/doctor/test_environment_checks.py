@@ -1,4 +1,4 @@
-"""What the doctor makes of keys, egress, clocks, disk, versions and the policy."""
+"""Findings of the doctor about keys, egress, clocks, disk, versions and the policy."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_clocks_that_differ_are_found(skew: float, status: Verdict) -> None:
 
 
 def test_without_another_clock_nothing_is_claimed() -> None:
-    """Ours: what cannot be known is not called good."""
+    """Ours: an unknown state is not reported as good."""
     assert check_clock(None, None).status is Verdict.WARNING
 
 
@@ -150,7 +150,7 @@ def test_the_data_folder_holds_data_where_no_server_is_configured() -> None:
 
 
 def test_an_old_redis_or_a_replica_is_found() -> None:
-    """Ours: what the scripts use came with Redis 6.2, and a replica takes no writes."""
+    """Ours: commands of the scripts came with Redis 6.2, and a replica takes no writes."""
     for facts in (replace(REDIS, version="6.0.16", number=(6, 0)), replace(REDIS, is_replica=True)):
         [first, *_] = check_redis(facts)
         assert (first.check, first.status) == ("redis", Verdict.FAILED)
@@ -159,19 +159,19 @@ def test_an_old_redis_or_a_replica_is_found() -> None:
 
 
 def test_an_old_postgres_is_a_warning() -> None:
-    """Ours: what was never tried is said."""
+    """Ours: an untried check is reported."""
     assert check_versions(replace(DATABASE, major=15, version="15.9"), REDIS).status is Verdict.WARNING
     assert "Redis 7.2.4" in check_versions(DATABASE, REDIS).detail
 
 
 def test_a_part_that_is_away_is_one_finding() -> None:
-    """Ours: one cause is told once."""
+    """Ours: one cause is reported once."""
     assert [finding.check for finding in check_database(DatabaseUnavailable("away"))] == ["database"]
     assert [finding.check for finding in check_redis(RedisUnavailable("away"))] == ["redis"]
 
 
 def test_a_database_without_our_role_is_to_be_migrated() -> None:
-    """Ours: the mending is one command."""
+    """Ours: the remedy is one command."""
     found = {finding.check: finding for finding in check_database(DATABASE)}
 
     assert found["role"].status is found["grants"].status is Verdict.FAILED
@@ -179,7 +179,7 @@ def test_a_database_without_our_role_is_to_be_migrated() -> None:
 
 
 def test_the_policy_of_new_tenants_is_said() -> None:
-    """Ours: an installation whose new tenants are less protected than by default is told (SAF-2)."""
+    """Ours: an installation whose new tenants are less protected than by default is reported (SAF-2)."""
     kept, weaker = check_default_policy(PROTECTING), check_default_policy(read_decisions(["dangerous=confirm"]))
 
     assert (kept.status, weaker.status) == (Verdict.OK, Verdict.WARNING)

@@ -138,7 +138,7 @@ def test_what_the_protocol_leaves_out_is_filled_in() -> None:
 
 
 def test_members_of_other_revisions_and_bad_decorations_are_left_out() -> None:
-    """Ours: what our contract does not know is not shown, and does not cost the tool."""
+    """Ours: a member that our contract does not know is not shown, and does not cost the tool."""
     reading = _read(
         offered_tool(
             "save",
@@ -206,7 +206,7 @@ def test_a_remembered_name_stays() -> None:
 
 
 def test_a_name_listed_twice_counts_once() -> None:
-    """Ours: the first definition counts, and a notice says so; another family may have the name."""
+    """Ours: the first definition counts, and a notice states it; another family may have the name."""
     reading = _read(
         offered_tool("save", description="first"),
         offered_tool("save", description="second"),

@@ -1,4 +1,4 @@
-"""Terms of an application: what pruning may remove, how long it takes, and the values that a result shows."""
+"""Terms of an application: objects that pruning may remove, its duration, and the values that a result shows."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -84,7 +84,7 @@ def test_only_what_is_wanted_otherwise_changes(changes: Override, changed: dict[
 
 
 def test_a_tool_is_listed_by_its_name_and_a_title_can_be_added() -> None:
-    """Ours: the name in force stands in the definition; a title stands beside it where there was none (OAS-6)."""
+    """Ours: the name in force is in the definition; a title is added where there was none (OAS-6)."""
     without = {name: value for name, value in DEFINITION.items() if name != "title"}
     tool = replace(_tool(), name="find_pet", definition=msgspec.json.encode(without))
 
@@ -172,7 +172,7 @@ def test_a_cut_result_has_no_declared_schema() -> None:
     ],
 )
 def test_a_cut_result_is_not_described_as_the_whole(stored: str, changed: str) -> None:
-    """Ours: a model is not told of parts that the override drops; other words stay (OAS-6)."""
+    """Ours: a model receives no description of parts that the override drops; other words stay (OAS-6)."""
     overlaid = _listed(overlay(_tool(description=stored), make_changes(result=ResultParts(pointer="/items"))))
     reworded = _listed(
         overlay(_tool(description=stored), make_changes(result=ResultParts(keep=("/id",)), description="D."))
@@ -193,7 +193,7 @@ def test_a_shortened_tool_with_a_cut_result_keeps_its_note() -> None:
 
 
 def test_a_tool_without_an_override_stays_the_bytes_it_is() -> None:
-    """Ours: composing costs nothing for what nobody wants otherwise; what is switched off is not there (OAS-6)."""
+    """Ours: composition costs nothing without overrides; a disabled tool is absent (OAS-6)."""
     plain = _operation("plain")
     settled = apply_overrides(
         [plain, _operation("off", make_changes(enabled=False)), _operation("t", make_changes(title="T"))]

@@ -1,4 +1,4 @@
-"""Whether what is wanted otherwise of an imported tool can be."""
+"""Validation of overrides of an imported tool."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_the_refusal_of_a_pin_names_the_arguments_there_are() -> None:
 
 
 def test_a_pin_need_not_fix_all_that_is_required() -> None:
-    """Ours: what is not pinned is the caller's to give (OAS-6)."""
+    """Ours: the caller provides each argument without a pin (OAS-6)."""
     changes = make_changes(pinned={"region": "eu"})
 
     assert validate_override(changes, DEFINITION) == changes

@@ -1,4 +1,4 @@
-"""How much harm a primitive can do once everything counts that its handler stands on."""
+"""Level of a primitive once everything counts that its handler depends on."""
 
 import random
 from dataclasses import replace
@@ -33,7 +33,7 @@ def _levels(*primitives: Primitive, **imported: Safety) -> dict[str, Safety]:
 
 
 def test_what_calls_nothing_is_as_harmful_as_it_is() -> None:
-    """Ours: the level that was found when it was stored stands (SAF-1)."""
+    """Ours: the level that was found when it was stored counts (SAF-1)."""
     primitives = [_tool("a", MODERATE), _tool("b")]
     assert settle_levels(primitives, {}) == primitives
 

@@ -52,7 +52,7 @@ def test_faults_point_into_the_body_for_definition_and_handler_at_once() -> None
     ],
 )
 def test_a_fault_has_its_place(family: Family, body: dict[str, Any], pointer: str) -> None:
-    """Ours: whoever wrote the body is told where to look (PRG-3)."""
+    """Ours: the message names the place for the author of the body (PRG-3)."""
     with pytest.raises(DefinitionInvalid) as refused:
         prepare(own(family, body))
     assert any(fault.pointer.startswith(pointer) for fault in refused.value.faults), refused.value.faults
@@ -182,12 +182,12 @@ def test_a_handler_whose_answer_could_never_be_sent_is_refused(
     ],
 )
 def test_a_handler_that_may_answer_rightly_is_taken(family: Family, body: dict[str, Any]) -> None:
-    """Ours: what depends on the arguments is judged when they are there (PRG-3)."""
+    """Ours: a part that depends on the arguments is judged when they are there (PRG-3)."""
     assert prepare(own(family, body)).family is family
 
 
 def test_a_completion_is_for_an_argument_that_there_is() -> None:
-    """Ours: what no client can ask for is refused (PRM-3)."""
+    """Ours: a template that no client can request is refused (PRM-3)."""
     handler = {"kind": "template", "text": "x", "completions": {"b": {"values": ["1"]}}}
     with pytest.raises(HandlerInvalid):
         prepare(own(Family.PROMPT, prompt("p", handler, arguments=[{"name": "a"}])))

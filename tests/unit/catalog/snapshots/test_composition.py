@@ -1,4 +1,4 @@
-"""What a tenant's clients can have, put together from what is stored and what code adds."""
+"""Primitives for a tenant's clients, composed from stored ones and those of code."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -94,7 +94,7 @@ def test_what_is_only_queried_is_still_an_operation() -> None:
 
 
 def test_code_hides_behind_names_of_the_tenants_own() -> None:
-    """Ours: a tenant's own name wins, enabled or not and imported or not, and the clash can be told (PRG-4)."""
+    """Ours: a tenant's own name wins, enabled or not and imported or not, and the clash is reported (PRG-4)."""
     code = primitives_for(
         _Code(_added("own"), _added("off"), _added("imported"), _added("free"), _added("own", Family.PROMPT)), "acme"
     )
@@ -109,7 +109,7 @@ def test_code_hides_behind_names_of_the_tenants_own() -> None:
 
 
 def test_code_is_for_all_tenants_or_for_those_it_names() -> None:
-    """Ours: what is registered for one tenant is no other's (TEN-1, PRG-2)."""
+    """Ours: a primitive that is registered for one tenant is absent for others (TEN-1, PRG-2)."""
     code = _Code(_added("all"), _added("some", tenants=frozenset({"acme"})))
     assert [one.name for one in primitives_for(code, "acme")] == ["all", "some"]
     assert [one.name for one in primitives_for(code, "other")] == ["all"]
@@ -137,7 +137,7 @@ def test_an_operation_id_wins_and_two_equal_ones_find_nothing() -> None:
 
 
 def test_the_level_of_a_pinned_operation_is_that_of_the_import() -> None:
-    """Ours: when an import turns a read into a delete, what stands on it is dangerous from then on (SAF-1)."""
+    """Ours: when an import turns a read into a delete, its dependants are dangerous from then on (SAF-1)."""
     pinned = replace(_own("pinned"), refers=("operation:pets:it",))
     for method, level in (("GET", Safety.SAFE), ("DELETE", Safety.DANGEROUS)):
         composed = compose([_operation("op", "it", method=method)], [pinned], ())
@@ -158,7 +158,7 @@ def test_hidden_tools_are_there_for_handlers_and_those_switched_off_are_not() ->
 
 
 def test_an_old_name_leads_to_its_tool_unless_somebody_has_it() -> None:
-    """Ours: names in force count first, enabled or not, whoever has them (OAS-6)."""
+    """Ours: names in force count first, enabled or not, for every owner (OAS-6)."""
     operations = [
         _operation("new"),
         _operation("other"),

@@ -23,7 +23,7 @@ def test_free_names_pass() -> None:
 
 
 def test_a_clash_names_each_conflict_and_its_owner() -> None:
-    """Ours: the refusal says which names are whose (PRG-4)."""
+    """Ours: the refusal names the owner of each name (PRG-4)."""
     with pytest.raises(NameTaken) as caught:
         refuse_taken(_compiled(), {"list_pets": "source:b", "get_pet": "custom"}, source="pets")
     assert [(conflict.name, conflict.owner) for conflict in caught.value.conflicts] == [

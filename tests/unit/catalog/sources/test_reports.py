@@ -1,4 +1,4 @@
-"""Import reports: stored and read back, and what they say of the tenant's policy."""
+"""Import reports: stored and read back, and their statements about the tenant's policy."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def test_a_report_is_read_back_as_it_was() -> None:
 
 
 def test_a_report_says_what_runs_without_asking() -> None:
-    """Ours: as long as the default allows every level, the report says so."""
+    """Ours: as long as the default permits every level, the report states it."""
     notes = report_with_policy(_compiled(), Policy()).notes
     assert [word for word in ("moderate", "dangerous") if any(word in note for note in notes)] == [
         "moderate",

@@ -1,4 +1,4 @@
-"""Standard Webhooks: who signed a delivery."""
+"""Standard Webhooks: the signer of a delivery."""
 
 import pytest
 

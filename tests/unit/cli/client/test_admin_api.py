@@ -1,4 +1,4 @@
-"""How the admin API's answers become items, objects and failures."""
+"""Items, objects and failures from the admin API's answers."""
 
 import json
 from collections.abc import Callable
@@ -91,7 +91,7 @@ def test_a_name_that_would_lead_up_the_path_is_sent_nowhere(name: str) -> None:
     ],
 )
 def test_each_status_has_its_exit_code(status: int, code: ExitCode) -> None:
-    """Ours: scripts can tell the kinds of refusal apart."""
+    """Ours: scripts can distinguish the kinds of refusal."""
     problem = {"title": "No", "detail": "because", "code": "some.code", "correlation_id": "abc"}
 
     with (
@@ -120,7 +120,7 @@ def test_faults_and_conflicts_of_a_problem_are_kept() -> None:
 
 
 def test_a_gateway_that_is_not_there_is_named() -> None:
-    """Ours: the message says which URL did not answer."""
+    """Ours: the message names the URL that did not answer."""
 
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
@@ -135,7 +135,7 @@ def test_a_gateway_that_is_not_there_is_named() -> None:
     ("code", "following"), [("auth.unauthenticated", "--key"), ("upstream.egress_denied", "gateway tenant egress")]
 )
 def test_a_refusal_says_what_to_try_next(code: str, following: str) -> None:
-    """Ours: where a person can mend it, the message says how."""
+    """Ours: the message names the remedy where a person can apply it."""
     with (
         _admin(lambda _: httpx.Response(422, json={"detail": "no", "code": code})) as admin,
         pytest.raises(Failure, match=following),
@@ -144,7 +144,7 @@ def test_a_refusal_says_what_to_try_next(code: str, following: str) -> None:
 
 
 def test_json_that_is_no_object_is_not_taken_for_an_empty_answer() -> None:
-    """Ours: another program behind the URL is said to be one, instead of showing an empty table."""
+    """Ours: another program behind the URL is reported as one, instead of an empty table."""
     with (
         _admin(lambda _: httpx.Response(200, json=[1, 2])) as admin,
         pytest.raises(Failure, match="is it a gateway"),

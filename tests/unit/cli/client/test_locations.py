@@ -1,4 +1,4 @@
-"""Where the command line looks for the gateway and for a credential."""
+"""Search of the command line for the gateway and for a credential."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_loopback_has_several_names(url: str) -> None:
     "url", ["", "127.0.0.1:8080", "ftp://x", "http://", "http://x:99999", "http://x:0", "http://["]
 )
 def test_a_url_that_is_none_is_wrong_usage(url: str) -> None:
-    """Ours: it is said before anything is sent."""
+    """Ours: it is reported before anything is sent."""
     with pytest.raises(Failure) as caught:
         check_url(url)
     assert caught.value.exit_code is ExitCode.USAGE

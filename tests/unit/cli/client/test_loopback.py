@@ -1,4 +1,4 @@
-"""Which loopback addresses a person's own document opens."""
+"""Loopback addresses that a person's own document opens."""
 
 import json
 
@@ -14,7 +14,7 @@ def _document(root: dict[str, object]) -> DocumentArgument:
 
 
 def test_servers_at_all_three_levels_are_found_exactly() -> None:
-    """OpenAPI: servers stand on the document, a path and an operation, with variables."""
+    """OpenAPI: servers of the document, a path and an operation, with variables."""
     document = _document(
         {
             "servers": [
@@ -72,5 +72,5 @@ def test_nothing_but_loopback_is_opened(url: str) -> None:
 
 @pytest.mark.parametrize("text", ["localhost: [", "- localhost", "127.0.0.1", "[" * 100_000 + "localhost"])
 def test_a_broken_document_opens_nothing_and_is_left_to_the_import(text: str) -> None:
-    """Ours: the gateway says what is wrong with it, with line and column."""
+    """Ours: the gateway reports the fault, with line and column."""
     assert find_loopback(DocumentArgument(name="d", text=text), base_url=None) == ()

@@ -1,4 +1,4 @@
-"""How `gateway call` speaks MCP 2026-07-28."""
+"""MCP 2026-07-28 of `gateway call`."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def test_a_tool_is_found_on_whichever_page_it_is() -> None:
 
 
 def test_a_call_repeats_method_and_name_in_headers() -> None:
-    """MCP 2026-07-28: what the headers say equals what the body says."""
+    """MCP 2026-07-28: the headers equal the body."""
     seen: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:

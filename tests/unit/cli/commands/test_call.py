@@ -1,4 +1,4 @@
-"""How the result of a call reads."""
+"""Text of the result of a call."""
 
 from gateway.cli.commands.call import render_result
 

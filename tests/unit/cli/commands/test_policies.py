@@ -1,4 +1,4 @@
-"""How a policy is printed."""
+"""Text of a policy."""
 
 import pytest
 

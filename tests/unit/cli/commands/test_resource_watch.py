@@ -1,4 +1,4 @@
-"""How a subscription is listened to, and when it is given up."""
+"""Reading and closing of a subscription."""
 
 import json
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def test_what_is_no_mcp_server_is_asked_once() -> None:
 
 
 def test_a_stream_that_ends_before_it_began_is_given_up() -> None:
-    """Ours: nothing is followed before the gateway has said so (CLI-1)."""
+    """Ours: no subscription begins before the gateway has acknowledged it (CLI-1)."""
     with pytest.raises(Failure, match="closed the stream"):
         _first(lambda _: httpx.Response(200, text=": hello\n\n", headers=_STREAM))
 

@@ -42,7 +42,7 @@ def test_one_document_is_read_in_every_form(tmp_path: Path, text: str, name: str
     ],
 )
 def test_several_documents_have_their_places(tmp_path: Path, text: str, name: str) -> None:
-    """Ours: a file may declare many things, and a refusal can say which (PRG-3)."""
+    """Ours: a file may declare many objects, and a refusal names the faulty one (PRG-3)."""
     assert _read(tmp_path, text, name) == [(f"{name}, document 1", {"a": 1}), (f"{name}, document 2", {"b": 2})]
 
 
@@ -89,7 +89,7 @@ def test_a_file_that_is_not_there_or_no_text_is_wrong_usage(tmp_path: Path) -> N
 
 
 def test_the_first_refusal_ends_it_and_says_which(tmp_path: Path) -> None:
-    """Ours: what was done before it is done (CLI-1)."""
+    """Ours: the objects that were stored before it stay (CLI-1)."""
     path = tmp_path / "file.yaml"
     path.write_text("n: 1\n---\nn: 2\n---\nn: 3\n")
     done: list[JsonObject] = []

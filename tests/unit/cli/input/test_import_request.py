@@ -1,4 +1,4 @@
-"""How import options and credentials are read from the command line."""
+"""Import options and credentials on the command line."""
 
 import json
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_a_reference_is_written_in_the_option_itself(tmp_path: Path) -> None:
 def test_a_malformed_credential_is_refused_without_repeating_it(
     given: tuple[str, ...], logins: tuple[str, ...]
 ) -> None:
-    """Ours: a secret never stands in an error."""
+    """Ours: an error never contains a secret."""
     with pytest.raises(Failure) as caught:
         parse_credentials(given, logins=logins)
     assert caught.value.exit_code is ExitCode.USAGE

@@ -132,5 +132,5 @@ def test_few_faults_are_printed(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_has_no_manifest(tmp_path: Path) -> None:
-    """Ours: no fault of reading, so that commands can say which folder is empty."""
+    """Ours: no fault of reading, so that commands can name the empty folder."""
     assert read(tmp_path) == []

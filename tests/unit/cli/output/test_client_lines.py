@@ -1,4 +1,4 @@
-"""Whether the ready lines are what the clients read."""
+"""Ready lines have the form that the clients read."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""What a long command says while it works."""
+"""Messages of a long command while it works."""
 
 import io
 
@@ -8,7 +8,7 @@ from gateway.cli.output.progress import Progress
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -26,7 +26,7 @@ def test_without_a_terminal_each_stage_is_one_line() -> None:
 
 
 def test_on_a_terminal_a_stage_ends_with_the_time_it_took() -> None:
-    """Ours: what is shown is what happened; there is no invented percentage."""
+    """Ours: progress shows real events; there is no invented percentage."""
     stream = Terminal()
 
     with Progress(stream) as progress:
@@ -37,7 +37,7 @@ def test_on_a_terminal_a_stage_ends_with_the_time_it_took() -> None:
 
 
 def test_a_stage_that_failed_is_not_reported_as_done() -> None:
-    """Ours: the error that follows stands on a line of its own."""
+    """Ours: the error that follows has a line of its own."""
     stream = Terminal()
 
     with pytest.raises(ValueError, match="broken"), Progress(stream) as progress:

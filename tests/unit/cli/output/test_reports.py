@@ -1,4 +1,4 @@
-"""What an import report says to a person."""
+"""Import report for a person."""
 
 from gateway.cli.output.reports import (
     count_tools,
@@ -57,7 +57,7 @@ def test_totals_of_one_are_singular() -> None:
 
 
 def test_examples_have_a_line_where_the_document_has_any() -> None:
-    """Ours: what the document's own examples showed is seen at a glance (OAS-8)."""
+    """Ours: the relaxations by the document's own examples are visible at a glance (OAS-8)."""
     counts = {"accepted": 1_200, "relaxed": 3, "refused": 1, "unchecked": 0}
 
     assert render_totals({**_REPORT, "examples": counts}).splitlines()[2] == (

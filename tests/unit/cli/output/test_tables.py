@@ -1,4 +1,4 @@
-"""What the aligned text looks like."""
+"""Aligned text of tables."""
 
 import unicodedata
 
@@ -15,7 +15,7 @@ def test_columns_are_as_wide_as_their_widest_cell_and_numbers_stand_right() -> N
 
 
 def test_a_table_without_rows_still_says_what_it_lists() -> None:
-    """Ours: an empty list is told apart from no answer."""
+    """Ours: an empty list differs from no answer."""
     assert render_table(("name", "bytes"), []) == "NAME  BYTES"
 
 
@@ -27,7 +27,7 @@ def test_wide_and_combining_signs_are_counted_as_the_terminal_shows_them() -> No
 
 
 def test_control_characters_never_reach_the_terminal() -> None:
-    """Ours: what a document says cannot drive the terminal of whoever reads its report."""
+    """Ours: a document's text cannot control the terminal of its reader."""
     assert "\x1b" not in render_table(("name",), [("\x1b[2Jx\n",)])
     assert clean("a\nb\tc\x07") == "a b c\\x07"
 

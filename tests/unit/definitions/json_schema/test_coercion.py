@@ -1,4 +1,4 @@
-"""Coercion: which spellings are read, which are refused, and that each reading is the only one."""
+"""Coercion: accepted spellings, refused spellings, and that each reading is the only one."""
 
 import json
 import sys
@@ -156,7 +156,7 @@ async def test_a_spelling_with_one_reading_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNREAD)
 async def test_any_other_spelling_is_refused(name: str) -> None:
-    """Ours: what is not on the list, or has two readings, is refused with its place (CLN-2)."""
+    """Ours: a spelling that is not on the list, or has two readings, is refused with its place (CLN-2)."""
     schema, given_value = UNREAD[name]
     whole = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
 

@@ -98,7 +98,7 @@ def test_a_long_value_is_left_out_and_never_cut(schema: Any, value: Any, reason:
 
 
 def test_explaining_many_branches_is_bounded() -> None:
-    """Ours: what is compared of branches has a limit (ISO-2)."""
+    """Ours: the comparison of branches has a limit (ISO-2)."""
     branch = {"type": "object", "properties": {f"p{number}": {"type": "integer"} for number in range(20)}}
     schema = {"anyOf": [{**branch, "required": ["z"]}] * 300}
     value = {f"p{number}": "x" for number in range(20)}

@@ -82,7 +82,7 @@ def _kinds(errors: Any) -> list[str]:
 @settings(max_examples=at_least(60))
 @given(seed=SEEDS)
 def test_every_schema_can_be_listed_with_overrides_and_fields(seed: int) -> None:
-    """Ours: what is listed is derived from any accepted schema (OAS-6)."""
+    """Ours: a listed schema is derived from any accepted one (OAS-6)."""
     chance = Random(seed)
     tool, made = _random_tool(chance)
     try:

@@ -1,4 +1,4 @@
-"""Whether arguments are judged by the schema that was listed."""
+"""Arguments are judged by the listed schema."""
 
 import json
 from typing import Any
@@ -45,7 +45,7 @@ def test_a_fault_points_at_the_place(arguments: dict[str, object], pointer: str)
 
 
 def test_valid_arguments_have_no_fault() -> None:
-    """Ours: what the schema allows is let through; the format of an argument is an annotation (CLN-2)."""
+    """Ours: values that the schema permits pass; the format of an argument is an annotation (CLN-2)."""
     for when in ("2026-11-21", "soon"):
         assert find_faults(compile_input(_definition(SCHEMA)), {"id": 1, "when": when}) == ()
 
@@ -161,7 +161,7 @@ def test_a_value_that_looks_endless_is_checked_as_far_as_units_last() -> None:
 def test_arguments_are_judged_by_the_dialect_that_the_schema_names(
     dialect: str, schema: dict[str, Any], valid: dict[str, Any], invalid: dict[str, Any]
 ) -> None:
-    """JSON Schema: `$schema` says how keywords are meant (TDF-2)."""
+    """JSON Schema: `$schema` determines the meaning of keywords (TDF-2)."""
     validator = compile_input(_definition({"$schema": dialect, "type": "object", "properties": {"a": schema}}))
 
     assert not _faults(validator, valid)

@@ -112,7 +112,7 @@ def test_repeated_names_stay() -> None:
 
 @pytest.mark.parametrize("raw", [b'{"caf\\u00e9":{"a":[1]},"b\\/":2,"\\ud800":"x","c":[]}', b"{}", b'{"":{"":""}}'])
 def test_members_with_escapes_are_found_one_by_one(raw: bytes) -> None:
-    """Ours: what the parser cannot split in one call is scanned, with the same parts."""
+    """Ours: a text that the parser cannot split in one call is scanned, with the same parts."""
     found = dict(parts_of(raw))
 
     assert [json.loads(part) for part in found.values()] == list(json.loads(raw).values())
@@ -133,7 +133,7 @@ def test_the_words_of_the_parser_are_known() -> None:
 
 
 def test_conditions_select_elements() -> None:
-    """Ours: equality and contained text at a pointer; positions tell which elements they are (OAS-10)."""
+    """Ours: equality and contained text at a pointer; positions identify the elements (OAS-10)."""
     items = [{"n": number, "s": {"t": f"Name {number}"}, "ok": number % 2 == 0} for number in range(40)]
     document = _json({"items": items})
 

@@ -1,4 +1,4 @@
-"""Conditions on arguments: what holds, what does not, and what is not decidable."""
+"""Conditions on arguments: true, false, and undecidable conditions."""
 
 import math
 from typing import Any

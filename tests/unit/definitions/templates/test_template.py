@@ -1,4 +1,4 @@
-"""Whether templates say what Liquid says they say."""
+"""Templates have the meaning that Liquid defines."""
 
 import contextlib
 from typing import Any
@@ -253,7 +253,7 @@ def test_what_is_filled_in_can_be_escaped_and_the_text_around_it_is_not() -> Non
 
 
 def test_a_template_knows_whether_it_is_constant() -> None:
-    """Ours: what never changes need not be rendered."""
+    """Ours: a constant part need not be rendered."""
     assert Template.parse("a{% raw %}{{{% endraw %}").is_constant
     assert not Template.parse("a{{ b }}").is_constant
     assert Template.parse("a{{ b }}") == Template.parse("a{{ b }}")

@@ -1,4 +1,4 @@
-"""Whether a URI is matched in the one way it can be meant, in linear time, or the template is refused."""
+"""A URI is matched in its only possible way, in linear time, or the template is refused."""
 
 import re
 import string
@@ -100,7 +100,7 @@ def test_a_uri_is_matched_in_one_way(template: str, uri: str, found: dict[str, s
     ],
 )
 def test_an_ambiguous_form_is_refused_with_the_reason(template: str, reason: str) -> None:
-    """Ours: what could be matched in several ways is refused at registration (RES-2)."""
+    """Ours: a template with several possible matches is refused at registration (RES-2)."""
     with pytest.raises(ResourceValidationError, match=re.escape(reason)):
         UriTemplate.parse(template)
 
@@ -145,7 +145,7 @@ def test_a_refusal_names_the_form_that_works(template: str, use: str, taken: str
 
 
 def test_a_template_names_its_variables() -> None:
-    """Ours: what can be completed is known."""
+    """Ours: the completable variables are known."""
     template = UriTemplate.parse("n://{b}/{a}{?c,d}")
 
     assert template.variables == ("b", "a", "c", "d")

@@ -45,7 +45,7 @@ def test_weights_are_bounded_and_the_newest_entry_stays() -> None:
 
 
 def test_any_mix_of_changes_keeps_the_sums() -> None:
-    """Ours: what is used is the weight of what is kept."""
+    """Ours: the used size is the weight of the kept entries."""
     random, cache = Random(5), FairCache[int, int](64)
     for _ in range(5000):
         tenant, key = random.choice("abcdef"), random.randrange(30)

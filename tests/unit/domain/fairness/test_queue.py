@@ -20,7 +20,7 @@ def test_a_group_has_something_of_each_tenant() -> None:
 
 
 def test_a_tenant_fills_a_quarter() -> None:
-    """ISO-3: what is refused is the busy tenant's, and the others go on."""
+    """ISO-3: the busy tenant is refused, and the others continue."""
     queue = FairQueue[int]("entries", size=8)
     queue.put("a", 1)
     queue.put("a", 2)

@@ -81,7 +81,7 @@ async def test_threads_are_reused_and_end_with_their_pool() -> None:
             await pool.run("a", lambda: used.add(threading.current_thread()))
         assert len(used) == 1
         del pool
-        while threading.active_count() > before:  # noqa: ASYNC110  # the end of a thread tells of no event
+        while threading.active_count() > before:  # noqa: ASYNC110  # the end of a thread has no event
             await anyio.sleep(0.001)
 
 
@@ -110,7 +110,7 @@ async def test_large_work_runs_in_a_thread_and_small_work_does_not() -> None:
 
 
 async def test_a_function_whose_call_is_over_waits_for_nothing() -> None:
-    """Ours: what it still wants of the gateway is refused (CAL-4)."""
+    """Ours: its further requests to the gateway are refused (CAL-4)."""
     house, seen = Household(UpstreamClient()), threading.Event()
     raised: list[Exception] = []
 

@@ -9,7 +9,7 @@ from gateway.domain.listed.client_limits import LIMITS, find_count_limits, find_
 
 
 def test_tools_beyond_a_limit_are_named_with_the_remedy() -> None:
-    """Ours: who refuses which tools, and what to do (CLN-1)."""
+    """Ours: clients, the tools that they refuse, and the remedy (CLN-1)."""
     tools = [
         {"name": "n" * 52, "description": "d" * 1024},
         {"name": "n" * 53, "description": "d" * 1025},

@@ -1,4 +1,4 @@
-"""Loose output schemas: what a document promises too much is not listed, and nothing else is lost."""
+"""Loose output schemas: a promise of a document that is too strict is not listed, and nothing else is lost."""
 
 from random import Random
 from typing import Any

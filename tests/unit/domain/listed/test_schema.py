@@ -1,4 +1,4 @@
-"""Listed schemas: what is changed for clients, and that nothing valid is refused by it."""
+"""Listed schemas: changes for clients, and that they refuse nothing valid."""
 
 from collections.abc import Callable
 from random import Random

@@ -1,4 +1,4 @@
-"""What an API key's text tells without asking anybody."""
+"""Content of an API key's text, without a lookup."""
 
 import re
 
@@ -33,7 +33,7 @@ def test_keys_differ() -> None:
 
 @given(st.data())
 def test_one_wrong_character_is_noticed(data: st.DataObject) -> None:
-    """Ours: the checksum tells a mistyped key apart, so that the database is never asked for it."""
+    """Ours: the checksum detects a mistyped key, so that the database is never queried for it."""
     text = mint_key().text
     index = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.characters().filter(lambda character: character != text[index]))

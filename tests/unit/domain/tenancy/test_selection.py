@@ -1,4 +1,4 @@
-"""What a profile's rules select."""
+"""Selection by a profile's rules."""
 
 import pytest
 
@@ -78,7 +78,7 @@ def test_several_include_rules_add_up() -> None:
 
 
 def test_an_exclude_rule_wins() -> None:
-    """Ours: what an exclude rule matches is out, whatever includes it."""
+    """Ours: a primitive that an exclude rule matches is out, whatever includes it."""
     tools = Rule(families=(Family.TOOL,))
 
     assert _selected(include=(tools,), exclude=(Rule(safety=(Safety.DANGEROUS,)),)) == ["list_pets", "greet"]

@@ -1,4 +1,4 @@
-"""How bytes become text."""
+"""Decoding of bytes to text."""
 
 import pytest
 
@@ -26,7 +26,7 @@ from gateway.handlers.response_body.charsets import declared_charset, decode_tex
     ],
 )
 def test_text_is_read_as_it_was_meant(body: bytes, parameters: str, text: str) -> None:
-    """RFC 9110: the charset parameter; a byte order mark says more than it, and nothing means UTF-8."""
+    """RFC 9110: the charset parameter; a byte order mark overrides it, and without both it is UTF-8."""
     assert decode_text(body, parameters) == text
 
 
@@ -40,7 +40,7 @@ def test_a_codec_that_is_no_charset_is_not_used(name: str) -> None:
 
 
 def test_an_xml_document_may_say_its_own_charset() -> None:
-    """XML: the encoding declaration, where the content type says nothing."""
+    """XML: the encoding declaration, where the content type has no charset."""
     body = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1")
 
     assert "é" in decode_text(body, "", is_xml=True)

@@ -1,4 +1,4 @@
-"""One open attachment: how often a source is discovered again."""
+"""One open attachment: interval between discoveries of a source."""
 
 import time
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ from gateway.jobs.live.source_reports import SourceReports
 
 
 async def test_reports_are_gathered() -> None:
-    """Ours: what comes close together is one report, and nothing is lost (DYN-1)."""
+    """Ours: simultaneous reports are one, and nothing is lost (DYN-1)."""
     reports = SourceReports()
     reports.updated("note://1")
     reports.changed()

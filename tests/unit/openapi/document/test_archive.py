@@ -1,4 +1,4 @@
-"""Archives: what is in them comes out, and nothing that could lead elsewhere."""
+"""Archives: their files come out, and no entry that could lead elsewhere."""
 
 import gzip
 import tarfile

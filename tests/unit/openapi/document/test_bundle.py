@@ -1,4 +1,4 @@
-"""Documents of many files: what they say together, and what they cannot reach."""
+"""Documents of many files: their joint content, and unreachable references."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def document(files: Mapping[str, bytes | str]) -> Any:
 
 
 def test_files_become_one_document_with_readable_names() -> None:
-    """Ours: path items and operations stand where they were referred to, schemas and parameters become components."""
+    """Ours: path items and operations replace their references, schemas and parameters become components."""
     found = document(ZOO)
 
     assert set(found["components"]["schemas"]) == {"Animal", "keeper", "size"}
@@ -40,7 +40,7 @@ def test_files_become_one_document_with_readable_names() -> None:
 
 
 def test_a_cycle_over_files_is_kept_as_local_references() -> None:
-    """Ours: what refers to itself through other files is listed with its cycle (OAS-4, OAS-7)."""
+    """Ours: a schema that refers to itself through other files is listed with its cycle (OAS-4, OAS-7)."""
     compiled = compile_document(made(ZOO).document, ImportOptions())
     add = next(operation for operation in compiled.operations if operation.tool == "add_animal")
     schema = definition_of(add)["inputSchema"]
@@ -68,7 +68,7 @@ def test_names_that_clash_say_where_they_come_from() -> None:
 
 
 def test_swagger_sections_take_what_its_files_hold() -> None:
-    """OpenAPI 2.0: shared schemas stand under `definitions`."""
+    """OpenAPI 2.0: shared schemas are under `definitions`."""
     files = {
         "api.json": '{"swagger":"2.0","info":{},"host":"a.example","paths":{"/x":{"post":{"operationId":"op",'
         '"parameters":[{"$ref":"p.yaml#/body"}],"responses":{}}}}}',
@@ -107,7 +107,7 @@ def test_a_pointer_may_lead_through_another_reference() -> None:
     ],
 )
 def test_a_reference_to_nothing_in_the_archive_costs_its_operation_only(ref: str) -> None:
-    """Ours: nothing outside the archive is ever read; the report says what was asked for (OAS-7)."""
+    """Ours: nothing outside the archive is ever read; the report names the requested file (OAS-7)."""
     post = "post: {operationId: %s, requestBody: {content: {application/json: {schema: {$ref: '%s'}}}}}"
     files = {
         "o.yaml": ROOT + f"paths:\n  /x: {{{post % ('bad', ref)}}}\n  /y: {{{post % ('good', 'a.yaml#/s')}}}\n",
@@ -121,7 +121,7 @@ def test_a_reference_to_nothing_in_the_archive_costs_its_operation_only(ref: str
 
 
 def test_items_that_contain_themselves_do_not_grow() -> None:
-    """Ours: what cannot be a component and refers to itself keeps that reference."""
+    """Ours: an object that cannot be a component and refers to itself keeps that reference."""
     files = {
         "o.yaml": ROOT + "paths: {/x: {$ref: p.yaml}}",
         "p.yaml": "get: {operationId: op, callbacks: {c: {u: {$ref: p.yaml}}}}",

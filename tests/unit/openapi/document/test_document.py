@@ -1,4 +1,4 @@
-"""Reading: what is no document is refused, and the refusal says where."""
+"""Reading: a text that is no document is refused, and the refusal names the place."""
 
 import time
 from typing import Any
@@ -96,7 +96,7 @@ def test_a_bomb_of_aliases_is_refused_while_it_is_read(item: str) -> None:
 
 
 def test_aliases_inside_aliases_count_their_depth() -> None:
-    """Ours: what is written out is no deeper than a document may be (OAS-1)."""
+    """Ours: an expanded reference is no deeper than a document may be (OAS-1)."""
     lines = ["b0: &b0 [[[[[[[[[[x]]]]]]]]]]", *(f"b{n}: &b{n} [*b{n - 1}]" for n in range(1, 200))]
 
     with pytest.raises(DocumentTooLarge, match="levels deep"):
@@ -160,7 +160,7 @@ def test_what_is_no_openapi_is_refused_with_a_pointer(raw: bytes, pointer: str) 
 
 @pytest.mark.parametrize("raw", [b"", b"  \n", b"\xef\xbb\xbf"])
 def test_nothing_is_no_document(raw: bytes) -> None:
-    """Ours: emptiness is said as such."""
+    """Ours: emptiness is reported as such."""
     assert "empty" in str(refusal(raw))
 
 
@@ -176,7 +176,7 @@ def test_nothing_is_no_document(raw: bytes) -> None:
     ],
 )
 def test_a_comment_in_json_is_named(raw: bytes, where: tuple[int, int]) -> None:
-    """OAS-1: the refusal says that it is a comment, where, and what to do; a text that looks like one is none."""
+    """OAS-1: the refusal names the comment, its place, and the remedy; a text that looks like one is none."""
     (fault,) = refusal(raw).faults
 
     assert (fault.line, fault.column) == where

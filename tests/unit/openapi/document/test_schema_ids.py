@@ -31,7 +31,7 @@ def paged(ref: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0", "3.2.0"])
 @pytest.mark.parametrize("ref", ["api.yaml", "./api.yaml", "/docs/api.yaml", "https://example.com/docs/api.yaml"])
 def test_a_document_may_refer_to_itself_by_the_url_it_came_from(version: str, ref: str) -> None:
-    """RFC 3986 section 5.1.3: what was retrieved from a URL is what that URL names."""
+    """RFC 3986 section 5.1.3: a document that was retrieved from a URL is the one that the URL names."""
     written = paged(f"{ref}#/components/parameters/Page", version=version)
 
     assert "page" in input_of(written, document_url="https://example.com/docs/api.yaml")["properties"]
@@ -107,7 +107,7 @@ def test_a_result_with_an_open_dynamic_reference_has_no_output_schema(schema: di
 
 
 def test_a_dynamic_reference_with_a_choice_degrades_its_operation() -> None:
-    """Ours: what is not followed is not dropped silently (OAS-3)."""
+    """Ours: a reference that is not followed is not dropped silently (OAS-3)."""
     strict = {"$id": "https://example.com/strict", "$dynamicAnchor": "item", "enum": ["a"]}
     listed = {
         "$id": "https://example.com/list",
@@ -122,7 +122,7 @@ def test_a_dynamic_reference_with_a_choice_degrades_its_operation() -> None:
 
 
 def test_names_in_data_name_nothing() -> None:
-    """Ours: what stands in an example is nobody's name."""
+    """Ours: the content of an example names nothing."""
     components = {"schemas": {"N": {"example": {"$anchor": "n", "type": "integer"}}}}
 
     assert fate(with_body({"$ref": "#n"}, components=components)).status is Status.DEGRADED

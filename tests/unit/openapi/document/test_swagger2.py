@@ -59,7 +59,7 @@ def test_schemes_of_an_operation_count() -> None:
 
 
 def test_a_parameter_becomes_an_argument_with_all_it_says() -> None:
-    """Swagger 2.0: types and limits stand in the parameter itself."""
+    """Swagger 2.0: types and limits belong to the parameter itself."""
     raw = parameter(
         **{"in": "query", "type": "integer", "minimum": 1, "format": "int32", "description": "d", "required": True}
     )
@@ -124,7 +124,7 @@ def test_the_body_parameter_is_the_body() -> None:
 
 
 def test_form_parameters_are_one_form() -> None:
-    """Swagger 2.0: `in: formData` without a file is a form, lists as their collectionFormat says."""
+    """Swagger 2.0: `in: formData` without a file is a form, lists follow their collectionFormat."""
     raw = swagger(
         {
             "parameters": [
@@ -267,7 +267,7 @@ def test_the_flows_of_oauth(flow: str, kind: SchemeKind) -> None:
 )
 @pytest.mark.parametrize("place", ["query", "formData"])
 def test_collection_formats_on_the_wire(place: str, collection: str, pairs: list[tuple[str, str]]) -> None:
-    """Swagger 2.0: how a list is written, in the query and in forms."""
+    """Swagger 2.0: the form of a list, in the query and in forms."""
     node = {"name": "p", "in": place, "type": "array", "items": {"type": "string"}, "collectionFormat": collection}
     builder = RequestBuilder(only(swagger({"parameters": [node]})).plan)
 

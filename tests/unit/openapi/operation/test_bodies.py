@@ -1,4 +1,4 @@
-"""Request bodies: which media type is sent, and as what argument."""
+"""Request bodies: the media type that is sent, and its argument."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def test_a_file_is_asked_for_as_a_file() -> None:
 
 
 def test_text_is_asked_for_as_text() -> None:
-    """Ours: a text body is a string even where its schema says something else."""
+    """Ours: a text body is a string even where its schema has another type."""
     assert body_of({"type": "string", "maxLength": 5}, media_type="text/plain") == {"type": "string", "maxLength": 5}
     assert body_of(OBJECT, media_type="text/plain") == {"type": "string"}
     assert body_of({"type": "string"}, media_type="application/sdp") == {"type": "string"}
@@ -124,7 +124,7 @@ def test_form_fields_are_written_as_their_encoding_says() -> None:
 
 
 def test_a_form_is_an_object() -> None:
-    """Ours: what is sent as a form is checked to be one."""
+    """Ours: a value that is sent as a form is checked to be one."""
     listed = body_of({"properties": {"a": {}}}, media_type="application/x-www-form-urlencoded")
 
     assert listed == {"type": "object", "allOf": [{"properties": {"a": {}}}]}
@@ -146,5 +146,5 @@ def test_a_body_is_found_behind_references() -> None:
     "body", [1, "x", [], {"$ref": "other.yaml"}, {"required": True}, {"required": True, "content": []}]
 )
 def test_a_malformed_body_skips_the_operation(body: object) -> None:
-    """Ours: nobody knows what would have to be sent."""
+    """Ours: the required content is unknown."""
     assert fate(operation({"requestBody": body}, method="post")).status is Status.SKIPPED

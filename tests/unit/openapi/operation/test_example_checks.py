@@ -1,4 +1,4 @@
-"""Examples: what a schema loses by the examples of its own document, what is listed, and what is bounded."""
+"""Examples: constraints that a schema loses by the examples of its own document, listed examples, and bounds."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ def body(schema: Any, *examples: Any, media_type: str = "application/json", **mo
 
 
 def counts(document: dict[str, Any]) -> ExampleCounts:
-    """What the report counts."""
+    """Counts of the report."""
     found = compile_it(document).report.examples
     assert found is not None
     return found
@@ -126,7 +126,7 @@ def test_fields_of_a_form_are_text_too() -> None:
 
 
 def test_examples_that_fit_are_listed_where_they_add_something() -> None:
-    """Ours: agents copy examples; what the schema says already is left out (OAS-8)."""
+    """Ours: agents copy examples; those that repeat the schema are left out (OAS-8)."""
     properties: dict[str, Any] = {
         "at": {"type": "string", "example": "2024-01-31T00:00"},
         "size": {"type": "string", "enum": ["s", "m"], "example": "s"},
@@ -210,7 +210,7 @@ def test_what_is_too_much_is_not_checked(example: Any) -> None:
 
 @pytest.mark.parametrize("example", [b'"\\ud800"', b"1e999", b"9" * 40, b"[" * 60 + b"]" * 60, b'{"$ref":"#/nowhere"}'])
 def test_odd_values_cost_nothing_but_themselves(example: bytes) -> None:
-    """Ours: what JSON can write may stand in an example (OAS-8)."""
+    """Ours: an example may contain every value of JSON (OAS-8)."""
     document = body({"type": "object", "properties": {"a": {"format": "date"}}}, "EXAMPLE")
     raw = json.dumps(document).encode().replace(b'"EXAMPLE"', example)
 

@@ -60,7 +60,7 @@ def refused(raw: Mapping[str, Any]) -> list[str]:
 
 
 def value_at(root: object, pointer: str) -> object:
-    """What stands at the pointer."""
+    """Value at the pointer."""
     for token in tokens_of(pointer):
         root, is_there = find_step(root, token)
         assert is_there, pointer

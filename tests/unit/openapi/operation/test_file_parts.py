@@ -155,7 +155,7 @@ def test_parts_are_planned_by_type_and_encoding() -> None:
 
 
 def test_a_required_header_of_a_part_without_a_value_is_said() -> None:
-    """Ours: what is not sent is in the report (OAS-3)."""
+    """Ours: a part that is not sent is in the report (OAS-3)."""
     headers = {"X-Free": {"required": True, "schema": {"type": "string"}}}
     report = fate(in_parts({"p": {"type": "string"}}, {"p": {"headers": headers}}))
 
@@ -164,7 +164,7 @@ def test_a_required_header_of_a_part_without_a_value_is_said() -> None:
 
 
 def test_a_body_of_lines_or_unnamed_parts_is_a_list() -> None:
-    """OpenAPI 3.2: `itemSchema` says what each of them is."""
+    """OpenAPI 3.2: `itemSchema` describes each of them."""
     item = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
     for media_type in ("application/jsonl", "application/json-seq", "multipart/mixed"):
@@ -212,7 +212,7 @@ def test_the_type_is_an_argument_only_where_it_matters(content: dict[str, Any], 
 
 
 def test_the_body_of_several_types_is_any_of_them() -> None:
-    """Ours: what each type carries may be given."""
+    """Ours: each type accepts its values."""
     content = {"application/json": JSON, FORM_DATA: {"schema": {"type": "object", "properties": {"f": BINARY}}}}
     listed = input_of(taking(content))["properties"]
 

@@ -1,4 +1,4 @@
-"""The budget of a list: what is left out first, what is always kept, and what a report says of it."""
+"""The budget of a list: the order of omissions, the parts that are always kept, and the report about them."""
 
 import json
 from typing import Any
@@ -135,7 +135,7 @@ def test_required_members_are_listed_through_references_and_parts(body: dict[str
 
 
 def test_branches_that_do_not_fit_keep_the_names_of_their_members() -> None:
-    """Ours: what is left of the budget names the members of each branch (OAS-9)."""
+    """Ours: the rest of the budget names the members of each branch (OAS-9)."""
     other = {**BIG, "required": ["m7"]}
     body = {"anyOf": [REF, {"$ref": "#/components/schemas/Other"}]}
     made = only(with_body(body, components={"schemas": {"Big": BIG, "Other": other}}))
@@ -163,7 +163,7 @@ def test_members_have_their_types_where_these_fit() -> None:
 
 
 def test_descriptions_of_deep_properties_go_before_levels() -> None:
-    """Ours: what is left out first costs an agent least (OAS-9)."""
+    """Ours: the first omitted parts cost an agent least (OAS-9)."""
     schema = {"type": "object", "properties": {f"a{number}": deep(3, width=12) for number in range(5)}}
     listed = only(with_body(schema))
     text = listed.definition.decode()
@@ -214,7 +214,9 @@ def test_the_output_schema_is_the_first_to_go() -> None:
     ],
 )
 def test_report_and_agent_are_told_every_step_and_no_other(levels: int, omitted: str, told: str) -> None:
-    """Ours: what only lost descriptions is not told to lack parts, and an earlier step is not forgotten (OAS-9)."""
+    """Ours: a tool that lost only descriptions is not described as incomplete, and an earlier step is not forgotten
+    (OAS-9).
+    """
     answer = {"200": {"description": "d", "content": {"application/json": {"schema": wide(properties=150)}}}}
     document = with_body({"type": "object", "properties": {f"a{n}": deep(levels, width=12) for n in range(5)}})
     document["paths"]["/x"]["post"]["responses"] = answer
@@ -228,7 +230,7 @@ def test_report_and_agent_are_told_every_step_and_no_other(levels: int, omitted:
 
 
 def test_the_report_says_what_is_left_out_and_what_the_list_takes(searched: Compilation) -> None:
-    """Ours: what is shortened is reported, and the list is held against usual contexts (OAS-9)."""
+    """Ours: shortened tools are reported, and the list is compared with usual contexts (OAS-9)."""
     report = searched.report
     noted = [item for item in report.operations if item.notes]
 

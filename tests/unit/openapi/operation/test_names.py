@@ -42,7 +42,7 @@ def test_a_long_name_is_cut_and_stays_its_own() -> None:
 
 
 def test_equal_ids_all_get_a_digest() -> None:
-    """Ours: which one comes first in the document decides nothing."""
+    """Ours: the order of the document decides nothing."""
     first = names(("get", "/a", "same"), ("get", "/b", "same"))
     second = names(("get", "/b", "same"), ("get", "/a", "same"))
 
@@ -90,7 +90,7 @@ def test_names_that_differ_from_their_ids_are_noted_once() -> None:
 
 
 def test_a_changed_name_is_explained() -> None:
-    """Ours: the report says which names are not the plain ones, and why."""
+    """Ours: the report lists the names that are not the plain ones, and the reasons."""
     note = compile_it(document({"/a": {"get": {"operationId": "x" * 70}}})).report.notes[-1]
 
     assert "longer than 64" in note

@@ -1,4 +1,4 @@
-"""Examples of responses: what an output schema loses by them, and when it is not listed."""
+"""Examples of responses: constraints that an output schema loses by them, and the reason to leave it out."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def output_of(raw: dict[str, Any]) -> Any:
 
 
 def counts(raw: dict[str, Any]) -> ExampleCounts | None:
-    """What the report counts."""
+    """Counts of the report."""
     return compile_it(raw, output_schemas=True).report.response_examples
 
 
@@ -90,7 +90,7 @@ def test_a_schema_that_refuses_an_example_is_not_listed(media: Any, pointer: str
 
 
 def test_errors_and_other_media_types_count_nothing() -> None:
-    """Ours: a schema is that of JSON successes, so other examples say nothing about it (OAS-8)."""
+    """Ours: a schema is that of JSON successes, so other examples have no effect on it (OAS-8)."""
     wrong = {TEXT: {"schema": PET, "example": 1}}
     raw = operation(
         {
@@ -134,7 +134,7 @@ def test_examples_of_swagger_are_those_of_their_media_type() -> None:
 
 
 def test_a_request_keeps_its_schema_where_a_response_contradicts_it() -> None:
-    """Ours: what responses show is no evidence of what requests may have (OAS-8)."""
+    """Ours: examples of responses are no evidence about requests (OAS-8)."""
     body = {"content": {TEXT: {"schema": REF}}}
     response = {"content": {TEXT: {"schema": REF, "example": {}}}}
     raw = document(

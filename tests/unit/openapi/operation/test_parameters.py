@@ -45,7 +45,7 @@ def test_style_and_explode_have_the_defaults_of_their_place(
 
 @pytest.mark.parametrize("style", ["simple", "label", "matrix"])
 def test_path_parameters_are_always_required(style: str) -> None:
-    """OpenAPI: a path parameter is required, whatever the document says."""
+    """OpenAPI: a path parameter is required, whatever the document declares."""
     plan = plan_of({"in": "path", "style": style, "required": False}, path="/x/{p}")
 
     assert (plan.style.value, plan.explode, plan.required) == (style, False, True)
@@ -150,7 +150,7 @@ def test_segments_with_a_colon_are_placeholders_where_a_parameter_is_declared() 
 
 
 def test_markup_is_offered_as_text() -> None:
-    """Ours: a parameter whose value is an XML document is written by the caller, and the report says so."""
+    """Ours: a parameter whose value is an XML document is written by the caller, and the report states it."""
     content = {"application/xml": {"schema": {"type": "object"}}}
     raw = with_parameter({"name": "p", "in": "query", "required": True, "content": content})
 
@@ -213,7 +213,7 @@ def test_equal_names_are_told_apart_by_their_place() -> None:
 
 
 def test_a_parameter_keeps_its_description_and_deprecation() -> None:
-    """Ours: what the parameter says goes before what its schema says."""
+    """Ours: the parameter takes precedence over its schema."""
     schema = {"type": "string", "description": "of the schema"}
     raw = with_parameter({"name": "p", "in": "query", "description": "own", "deprecated": True, "schema": schema})
 
@@ -221,7 +221,7 @@ def test_a_parameter_keeps_its_description_and_deprecation() -> None:
 
 
 def test_a_parameter_without_a_schema_takes_anything() -> None:
-    """Ours: what the document does not say is not checked."""
+    """Ours: an undeclared constraint is not checked."""
     assert input_of(with_parameter({"name": "p", "in": "query"}))["properties"] == {"p": {}}
 
 
@@ -283,7 +283,7 @@ def test_a_malformed_parameter_costs_no_more_than_its_operation(
 
 @pytest.mark.parametrize("parameter", [None, 1, "text", [], {"$ref": "#/nowhere"}, {"$ref": "https://example.com/p"}])
 def test_a_parameter_that_cannot_be_read_skips_the_operation(parameter: Any) -> None:
-    """Ours: nobody knows whether it was required."""
+    """Ours: it is unknown whether it was required."""
     assert fate(operation({"parameters": [parameter]})).status is Status.SKIPPED
 
 

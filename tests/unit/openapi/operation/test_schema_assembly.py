@@ -36,7 +36,7 @@ def _input(**definitions: Any) -> dict[str, Any]:
 
 
 def test_a_broken_schema_behind_a_known_one_is_found(components: Components) -> None:
-    """Ours: what only a schema that has compiled refers to is compiled too."""
+    """Ours: a schema that only a compiled schema refers to is compiled too."""
     assert compiles_once(_input(A=_A, B={}), components)
     assert components.compiled == {"A"}
     broken = _input(A=_A, B=_BROKEN)

@@ -1,4 +1,4 @@
-"""Security requirements: alternatives of schemes, and what a document says that we cannot do."""
+"""Security requirements: alternatives of schemes, and unsupported ones of a document."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which operations become tools: the tenant's rules, and what the document's author hints."""
+"""Operations that become tools: the tenant's rules, and hints of the document's author."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,7 +48,7 @@ def chosen(compilation: Compilation) -> list[str]:
 
 @pytest.mark.parametrize(("include", "exclude", "expected"), CHOICES)
 def test_rules_choose_operations(include: Any, exclude: Any, expected: list[str]) -> None:
-    """Ours: what some include rule matches, or everything without one, and no exclude rule does."""
+    """Ours: operations that some include rule matches, or all without one, and that no exclude rule does."""
     made = compile_it(document(PETS), include=rules(*include), exclude=rules(*exclude))
 
     assert chosen(made) == expected
@@ -89,12 +89,12 @@ def test_a_choice_changes_no_other_tools_name() -> None:
 
 
 def outline(**options: Any) -> Outline:
-    """What the query tools know of the library with this choice."""
+    """The library's operations in the query tools with this choice."""
     return decode_outline(compile_it(library(), outline=True, **options).outline)[0]
 
 
 def test_query_tools_know_only_what_is_chosen() -> None:
-    """Ours: neither the other operations nor the schemas and tags that only they lead to are told (OAS-5)."""
+    """Ours: neither the other operations nor the schemas and tags that only they lead to are shown (OAS-5)."""
     whole = outline()
     part = outline(include=rules({"operation_ids": ("listBooks",)}))
 
@@ -108,7 +108,7 @@ def test_query_tools_know_only_what_is_chosen() -> None:
 
 
 def levelled(root: Any, item: Any, own: Any, key: str = "x-mcp") -> OperationReport:
-    """What becomes of an operation whose document, path item and self say this; `...` says nothing."""
+    """Result for an operation whose document, path item and self have this extension; `...` is none."""
     said = [{} if value is ... else {key: value} for value in (root, item, own)]
     return fate(document({"/x": {**said[1], "get": {"operationId": "op", **said[2]}}}, **said[0]))
 
@@ -136,7 +136,7 @@ def levelled(root: Any, item: Any, own: Any, key: str = "x-mcp") -> OperationRep
 )
 @pytest.mark.parametrize("key", ["x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool"])
 def test_the_nearest_wish_decides(root: Any, item: Any, own: Any, refused_by: str | None, key: str) -> None:
-    """Ours: an author's hint at operation, path item or document counts where the tenant says nothing (OAS-3)."""
+    """Ours: an author's hint at operation, path item or document counts where the tenant has no rule (OAS-3)."""
     report = levelled(root, item, own, key)
 
     reasons = () if refused_by is None else (f"not selected: {key} of {refused_by} excludes it",)
@@ -145,7 +145,7 @@ def test_the_nearest_wish_decides(root: Any, item: Any, own: Any, refused_by: st
 
 
 def test_the_tenants_rule_beats_the_documents_wish() -> None:
-    """Ours: an include rule takes what the author did not want; an exclude rule leaves out what he did."""
+    """Ours: an include rule overrides the author's exclusion; an exclude rule overrides the author's inclusion."""
     unwanted = operation({"x-mcp": {"enabled": False, "name": "renamed"}})
 
     assert only(unwanted, include=rules({"operation_ids": ("op",)})).tool == "renamed"
@@ -176,7 +176,7 @@ def test_names_and_texts_are_taken_as_wished(version: str) -> None:
 
 
 def test_a_wish_for_a_name_does_not_rename_a_tool_unseen() -> None:
-    """Ours: what an operation's tool was called it stays; the report says what the document asks for (OAS-3)."""
+    """Ours: an operation keeps the name of its tool; the report has the name of the document (OAS-3)."""
     raw = operation({"x-mcp": {"name": "fresh"}})
 
     kept = compile_it(raw, known_names={"GET /x": "op"})
@@ -213,7 +213,7 @@ def test_a_document_makes_no_tool_safer(method: str, hint: object, level: Safety
     "hint", ["no", 7, None, [], {"enabled": "no"}, {"name": 7, "title": "", "description": None}, {"hidden": 1}]
 )
 def test_a_malformed_wish_costs_a_warning_and_nothing_else(hint: object) -> None:
-    """Ours: one bad extension is told of, and its operation is as it would be without (OAS-3)."""
+    """Ours: one invalid extension is reported, and its operation is as it would be without (OAS-3)."""
     made = compile_it(operation({"x-mcp": hint}))
 
     assert made.report.warnings

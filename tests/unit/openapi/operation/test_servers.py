@@ -1,4 +1,4 @@
-"""Where requests go: servers at three levels, variables, base URLs, encoded paths."""
+"""Destinations of requests: servers at three levels, variables, base URLs, encoded paths."""
 
 from typing import Any
 
@@ -153,7 +153,7 @@ def test_malformed_servers_skip_their_operations(servers: object) -> None:
 
 @pytest.mark.parametrize("url", ["/v1", "ftp://h", "https://u:p@h", "https://h/../x", ""])
 def test_a_wrong_given_url_is_refused(url: str) -> None:
-    """Ours: the admin is told, and nothing is imported."""
+    """Ours: the admin gets a report, and nothing is imported."""
     with pytest.raises(BadInput) as refused:
         compile_it(operation({}), base_url=url)
 

@@ -1,4 +1,4 @@
-"""Which operations words find, in which order, and what is suggested where nothing has the name."""
+"""Operations that words find, their order, and suggestions for an unknown name."""
 
 import itertools
 import random
@@ -40,7 +40,7 @@ def words() -> WordIndex:
 
 
 def found(words: WordIndex, query: str, field: str | None = None) -> list[str]:
-    """What the words find, the best first."""
+    """Hits of the words, the best first."""
     return [hit.endpoint.identity for hit in search(words, query, field)]
 
 
@@ -87,7 +87,7 @@ def test_the_order_is_that_of_relevance(words: WordIndex) -> None:
 
 @pytest.mark.parametrize(("field", "query"), [*((field, "customer") for field in ("path", "operationId", "summary"))])
 def test_a_field_can_be_searched_alone(words: WordIndex, field: str, query: str) -> None:
-    """Ours: what fits in other fields only is no hit then (OAS-5)."""
+    """Ours: an operation that fits in other fields only is no hit then (OAS-5)."""
     hits = search(words, query, field)
 
     assert hits
@@ -97,7 +97,7 @@ def test_a_field_can_be_searched_alone(words: WordIndex, field: str, query: str)
 
 
 def test_rare_words_count_more_than_common_ones() -> None:
-    """Ours: what nearly every operation has says little about which one is meant."""
+    """Ours: a word of nearly every operation distinguishes little."""
     many = [OutlinedOperation(method="GET", path=f"/user/user{n}", operation_id=f"user{n}") for n in range(50)]
     seen = WordIndex([*many, OutlinedOperation(method="GET", path="/x/audit", summary="The audit of a user")])
 
@@ -128,7 +128,7 @@ def test_a_word_that_is_repeated_in_a_short_text_counts_more() -> None:
 
 
 def test_members_of_bodies_and_descriptions_of_arguments_are_found() -> None:
-    """Ours: what a body holds at any level is in the index, by name and by description (OAS-5)."""
+    """Ours: members of a body at any level are in the index, by name and by description (OAS-5)."""
     inner = {"type": "object", "properties": {"cellarShelf": {"type": "string", "description": "Where bottles lie."}}}
     body = {"type": "object", "properties": {"places": {"type": "array", "items": inner}}}
     query = {"name": "q", "in": "query", "description": "A vintage.", "schema": {"type": "string"}}
@@ -164,7 +164,7 @@ def test_what_is_remembered_of_a_document_is_bounded() -> None:
     ],
 )
 def test_every_query_comes_to_an_end(query: str) -> None:
-    """Ours: what looks for words never goes back over the text; where there are words they are found (OAS-5)."""
+    """Ours: the search for words never goes back over the text, and finds every word (OAS-5)."""
     seen = WordIndex([OutlinedOperation(method="GET", path=f"/things/{n}", description=query) for n in range(200)])
 
     assert len(search(seen, query, "description")) == (200 if split_words(query) else 0)

@@ -1,4 +1,4 @@
-"""How answers are cut, of values of every shape and of documents that mean harm."""
+"""Cuts of answers, for values of every shape and for hostile documents."""
 
 import json
 from typing import Any, cast
@@ -73,7 +73,7 @@ def test_any_schema_can_be_read_to_its_end(kind: str) -> None:
     schema = NASTY[kind]
     reader = Reader(view_of(document(S=schema)), "get_schema_details", name="S")
 
-    if len(json.dumps(schema)) > 1_000_000:  # more than anybody follows: the way on is there
+    if len(json.dumps(schema)) > 1_000_000:  # more than a client follows: the next pointer is there
         first = cast("Any", ask("get_schema_details", view_of(document(S=schema)), name="S"))
         assert "$cut" in render(first) or "[truncated; " in render(first)
         assert len(render(first).encode()) <= MAX_ANSWER_BYTES
@@ -83,7 +83,7 @@ def test_any_schema_can_be_read_to_its_end(kind: str) -> None:
 
 
 def test_names_too_long_for_a_pointer_are_cut_as_well() -> None:
-    """Ours: a name of 40,000 letters is shown in part, without a pointer that nobody could send (OAS-5)."""
+    """Ours: a name of 40,000 letters is shown in part, without a pointer that no client could send (OAS-5)."""
     schema = {"properties": {letter * 40_000: {"description": letter * 40_000} for letter in "abc"}}
     answer = ask("get_schema_details", view_of(document(S=schema)), name="S")
 
@@ -104,7 +104,7 @@ def test_resolving_ends_before_readers_give_up() -> None:
 
 
 def depth_of(value: Any) -> int:
-    """How many levels a value has."""
+    """Number of levels of a value."""
     deepest, waiting = 0, [(value, 1)]
     while waiting:
         node, level = waiting.pop()
@@ -150,7 +150,7 @@ def test_a_page_ends_where_it_has_enough(tagged: ApiView) -> None:
 
 
 def test_the_overview_is_bounded(tagged: ApiView) -> None:
-    """Ours: 12,000 tags are counted in the document, not recited; of many sources each says less (OAS-5)."""
+    """Ours: 12,000 tags are counted in the document, not listed; of many sources each shows fewer (OAS-5)."""
     alone = ask("get_api_info", tagged)
     together = ask(
         "get_api_info", *(ApiView(source=f"s{n}", api=tagged.api, tools={}, is_whole=True) for n in range(20))
@@ -166,7 +166,7 @@ def test_the_overview_is_bounded(tagged: ApiView) -> None:
     "pointer", ["schema", "/nothing", "/schema/~", "/schema/properties/-1", "/schema/enum/9999999999", "/" * 3_000]
 )
 def test_a_pointer_to_nothing_says_so(pointer: str) -> None:
-    """RFC 6901: what does not lead to a part of the answer is an error that names the parts (OAS-5)."""
+    """RFC 6901: a pointer that does not lead to a part of the answer is an error that names the parts (OAS-5)."""
     with pytest.raises(QueryRefused, match="nothing at the pointer") as refused:
         ask("get_schema_details", view_of(document(S={"enum": [1]})), name="S", pointer=pointer)
 

@@ -129,7 +129,7 @@ CASES: list[tuple[Callable[[Document], object], list[str], list[str]]] = [
 def test_a_difference_has_a_kind_a_place_and_an_impact(
     edit: Callable[[Document], object], differences: list[str], impacts: list[str]
 ) -> None:
-    """Ours: what a reviewer reads of one changed tool (OAS-6)."""
+    """Ours: the review of one changed tool (OAS-6)."""
     changes = after(edit)
 
     [changed] = changes.changed
@@ -141,7 +141,9 @@ def test_a_difference_has_a_kind_a_place_and_an_impact(
 
 
 def test_new_text_in_a_known_tool_is_no_addition() -> None:
-    """Ours: what a rule activates unread adds no word to a tool that agents know; a whole new tool is added (OAS-6)."""
+    """Ours: a change that a rule activates adds no word to a tool that agents know; a whole new tool is added
+    (OAS-6).
+    """
 
     def answer(document: Document, *names: str) -> None:
         schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
@@ -418,7 +420,7 @@ def test_differences_are_bounded_and_counted() -> None:
 
 
 def test_no_change_of_a_stored_tool_passes_unseen() -> None:
-    """Ours: where stored bytes differ and no rule names it, one difference says so (OAS-6)."""
+    """Ours: where stored bytes differ and no rule names it, one difference reports it (OAS-6)."""
     compilation = compile_it(pet_document())
     tools = compared(compilation).tools
     [index] = [index for index, tool in enumerate(tools) if tool.name == "list_pets"]

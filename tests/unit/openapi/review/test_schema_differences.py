@@ -1,4 +1,4 @@
-"""Differences of two schemas: what a call that worked may run into, and differences of wording."""
+"""Differences of two schemas: possible failures of a call that worked, and differences of wording."""
 
 from typing import Any
 

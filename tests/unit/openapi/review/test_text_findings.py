@@ -90,7 +90,7 @@ def test_a_phrase_that_is_divided_among_texts_is_found() -> None:
 
 
 def test_what_an_import_removes_from_texts_is_reported_in_the_document() -> None:
-    """Ours: invisible characters and comments do not reach agents, but say something of their author (OAS-6)."""
+    """Ours: invisible characters and comments do not reach agents, but are a sign of manipulation (OAS-6)."""
     document = deepcopy(pets(URL))
     document["paths"]["/pets"]["get"]["description"] = "List\u202epets"
     document["paths"]["/pets"]["post"]["x-note"] = "<!-- hidden -->"
@@ -194,7 +194,7 @@ def test_findings_are_bounded_and_say_so() -> None:
 
 
 def test_only_new_findings_and_new_hosts_are_part_of_a_change() -> None:
-    """Ours: what was accepted once is not shown again; a host that no text had before is (OAS-6)."""
+    """Ours: an accepted finding is not shown again; a host that no text had before is (OAS-6)."""
     old, new = deepcopy(pets(URL)), deepcopy(pets(URL))
     old["paths"]["/pets"]["get"]["description"] = f"{INJECTION} See https://docs.example/a."
     new["paths"]["/pets"]["get"]["description"] = f"{INJECTION} See https://docs.example/b, not https://EVIL.example/."

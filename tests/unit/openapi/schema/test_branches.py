@@ -1,4 +1,4 @@
-"""Choices: what a discriminator makes of their branches, and what becomes of those that nothing decides."""
+"""Choices: the effect of a discriminator on their branches, and branches that nothing decides."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ BOTH = [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog
 
 
 def choice(*, keyword: str = "oneOf", cat: Any = CAT, dog: Any = DOG, **more: Any) -> dict[str, Any]:
-    """A document whose body is a cat or a dog, told apart by `kind`."""
+    """A document whose body is a cat or a dog, distinguished by `kind`."""
     discriminator = {"propertyName": "kind", **({"mapping": more.pop("mapping")} if "mapping" in more else {})}
     schema = {keyword: BOTH, "discriminator": discriminator}
     return with_body(schema, components={"schemas": {"Cat": cat, "Dog": dog}}, **more)
 
 
 def branches(document: dict[str, Any], keyword: str = "oneOf") -> list[Any]:
-    """What each branch of the body says of `kind`."""
+    """Constraint on `kind` in each branch of the body."""
     body = input_of(document)["properties"]["body"]
     return [branch.get("properties", {}).get("kind") for branch in body[keyword]]
 
@@ -142,7 +142,7 @@ def test_a_choice_inside_a_branch_has_its_own_values() -> None:
 
 
 def test_subtypes_that_a_branch_implies_keep_their_values() -> None:
-    """Ours: the value of a branch does not exclude the subtypes that the branch stands for (OAS-8)."""
+    """Ours: the value of a branch does not exclude the subtypes that the branch covers (OAS-8)."""
     poodle = {"allOf": [{"$ref": "#/components/schemas/Dog"}, {"properties": {"curls": {"type": "integer"}}}]}
     document = choice(dog={**DOG, "discriminator": {"propertyName": "kind"}})
     document["components"]["schemas"]["Poodle"] = poodle

@@ -38,7 +38,7 @@ def components(**named: object) -> dict[str, Any]:
     ],
 )
 def test_a_schema_is_translated(schema: object, listed: object) -> None:
-    """OpenAPI 3.0 and 3.1: what is its own becomes JSON Schema or goes, all else stays."""
+    """OpenAPI 3.0 and 3.1: its own keywords become JSON Schema or are removed, all others stay."""
     assert body_of(schema) == listed
 
 
@@ -98,13 +98,13 @@ def test_a_type_with_another_name_is_read_with_a_note(named: object, types: obje
     ],
 )
 def test_what_contradicts_itself_is_dropped_with_a_warning(schema: object, listed: object, warning: str) -> None:
-    """Ours: a wrong part of a schema costs that part, and the report says which (OAS-4)."""
+    """Ours: a wrong part of a schema costs that part, and the report names it (OAS-4)."""
     assert body_of(schema) == listed
     assert warning in warnings_of(schema)
 
 
 def test_a_warning_has_a_pointer() -> None:
-    """Ours: a warning says where in the document."""
+    """Ours: a warning names the place in the document."""
     schema = {"type": "object", "properties": {"a/b": {"type": "string", "default": 1}}}
 
     assert "/paths/~1x/post/requestBody/properties/a~1b:" in warnings_of(schema)
@@ -167,7 +167,7 @@ def test_definitions_have_plain_and_unique_names() -> None:
 
 
 def test_siblings_of_a_reference_count_in_3_1_and_only_describe_in_3_0() -> None:
-    """OpenAPI: 3.1 follows JSON Schema, 3.0 ignores what stands beside a reference."""
+    """OpenAPI: 3.1 follows JSON Schema, 3.0 ignores members beside a reference."""
     schema = {"$ref": "#/components/schemas/A", "minLength": 3, "description": "d"}
     parts = components(A={"type": "string"})
 
@@ -232,7 +232,7 @@ def test_a_schema_outside_the_document_skips_the_operation(ref: str) -> None:
 
 
 def test_an_answer_outside_the_document_is_only_a_warning() -> None:
-    """Ours: what an operation answers does not decide whether it can be called."""
+    """Ours: the response of an operation does not decide if it can be called."""
     raw = document({"/x": {"get": {"responses": {"200": {"$ref": "https://example.com/r.json"}}}}})
 
     assert fate(raw).status is Status.OK
@@ -298,7 +298,7 @@ def test_read_only_parts_that_double_cost_no_time() -> None:
 
 
 def test_shared_schemas_beyond_the_limit_lose_descriptions_first() -> None:
-    """Ours: 256 KiB a tool; what can be said in words goes before what can be checked."""
+    """Ours: 256 KiB a tool; descriptions go before constraints."""
     named: dict[str, object] = {
         f"S{n}": {"type": "object", "description": "d" * 1000, "properties": {f"p{n}": {"type": "string"}}}
         for n in range(400)
@@ -312,7 +312,7 @@ def test_shared_schemas_beyond_the_limit_lose_descriptions_first() -> None:
 
 
 def test_shared_schemas_far_beyond_the_limit_accept_anything() -> None:
-    """Ours: the nearest stay, the farthest accept anything, and the report says how many."""
+    """Ours: the nearest stay, the farthest accept anything, and the report has their number."""
     wide = {f"property_{n}": {"type": "string"} for n in range(1_000)}
     named: dict[str, object] = {
         f"S{n}": {"properties": {**wide, "next": {"$ref": f"#/components/schemas/S{n + 1}"}}} for n in range(50)
@@ -360,7 +360,7 @@ def test_a_schema_that_is_its_own_reference_is_listed_as_it_is() -> None:
 
 
 def test_patterns_are_bounded_in_memory_together() -> None:
-    """Ours: what one pattern may take, ten thousand may not."""
+    """Ours: the budget of one pattern is not that of ten thousand."""
     costly = {f"p{n}": {"type": "string", "pattern": f"^\\w{{1,2{n % 100:02}}}$"} for n in range(200)}
     raw = with_body({"properties": costly, "patternProperties": {"^x": {}}, "additionalProperties": False})
     listed = input_of(raw)["properties"]["body"]

@@ -1,4 +1,4 @@
-"""Checks of defaults: what they cost a document that is made of them."""
+"""Checks of defaults: their cost for a document that consists of them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A block that somebody else calls off, at any moment of its life."""
+"""A cancel scope that another task cancels, at any moment of its life."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from gateway.protocol.http.cancellation import CancelScope
 
 
 def _is_calm() -> bool:
-    """Whether no cancellation is left over for the running task."""
+    """True if no cancellation is left over for the running task."""
     task = asyncio.current_task()
     return task is not None and not task.cancelling()
 
@@ -22,7 +22,7 @@ async def _assert_calm() -> None:
 
 
 async def test_a_block_that_is_called_off_ends_where_it_waits() -> None:
-    """Ours: what comes behind the block goes on as if nothing had been."""
+    """Ours: code behind the block continues as if nothing had been."""
     reached: list[str] = []
     with anyio.fail_after(30), CancelScope() as tether:
         asyncio.get_running_loop().call_soon(tether.cancel)
@@ -46,7 +46,7 @@ async def test_a_block_that_calls_itself_off_ends_at_its_next_wait() -> None:
 
 
 async def test_a_block_that_ends_before_anything_could_be_done_has_ended() -> None:
-    """Ours: nothing is left for whoever waits next."""
+    """Ours: no cancellation is left for the next wait."""
     with CancelScope() as tether:
         tether.cancel()
 
@@ -67,7 +67,7 @@ async def test_what_is_called_off_before_it_begins_ends_at_its_first_wait() -> N
 
 
 async def test_what_is_called_off_afterwards_is_over() -> None:
-    """Ours: a late wish meets nobody."""
+    """Ours: a late cancellation has no effect."""
     with CancelScope() as tether:
         await anyio.lowlevel.checkpoint()
     tether.cancel()
@@ -77,7 +77,7 @@ async def test_what_is_called_off_afterwards_is_over() -> None:
 
 
 async def test_an_error_on_the_way_out_is_not_hidden() -> None:
-    """Ours: a block that fails while it is called off has failed."""
+    """Ours: a block that fails while it is cancelled has failed."""
     tether = CancelScope()
     with anyio.fail_after(30), pytest.raises(ValueError, match="broken"), tether:
         tether.cancel()

@@ -1,4 +1,4 @@
-"""A block that is called off when its client goes away."""
+"""A block that is cancelled when its client disconnects."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from gateway.protocol.http.cancellation import CancelOnDisconnect, DisconnectWat
 
 
 class _Client:
-    """Somebody who may go away, and whoever is started to look whether he did."""
+    """A client that may disconnect, and the watcher that notices it."""
 
     def __init__(self) -> None:
         self.gone = anyio.Event()
@@ -52,7 +52,7 @@ async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Clien
 
 
 async def test_who_stays_gets_what_the_block_makes(client: _Client) -> None:
-    """Ours: whoever goes away afterwards has missed nothing, and nothing is cancelled any more."""
+    """Ours: a later disconnect misses nothing, and nothing is cancelled any more."""
     with DisconnectWatch(client.spawn).scope(client.receive) as disconnect:
         while not client.looking:
             await anyio.lowlevel.checkpoint()
@@ -65,7 +65,7 @@ async def test_who_stays_gets_what_the_block_makes(client: _Client) -> None:
 
 
 async def test_an_error_of_the_block_is_not_hidden(client: _Client) -> None:
-    """Ours: a block that fails while it is called off has failed."""
+    """Ours: a block that fails while it is cancelled has failed."""
     with (
         anyio.fail_after(30),
         pytest.raises(ValueError, match="broken"),
@@ -81,7 +81,7 @@ async def test_an_error_of_the_block_is_not_hidden(client: _Client) -> None:
 
 
 async def test_a_cancellation_from_outside_goes_on(client: _Client) -> None:
-    """Ours: whoever ends the replica ends the block, and nobody takes that for a client that left."""
+    """Ours: the end of the replica ends the block, and it does not count as a disconnect of the client."""
     begun = anyio.Event()
     leashes: list[CancelOnDisconnect] = []
 

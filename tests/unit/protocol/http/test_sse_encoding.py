@@ -26,7 +26,7 @@ PLACES = st.builds(
 
 @given(PLACES)
 def test_a_place_reads_back_as_it_was_written(place: StreamPosition) -> None:
-    """Ours: what a client sends back is where it was (SRV-2)."""
+    """Ours: the id that a client sends back is its last place (SRV-2)."""
     assert parse_last_event_id(str(place)) == place
 
 

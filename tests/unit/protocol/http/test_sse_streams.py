@@ -1,4 +1,4 @@
-"""How an open stream rests: kept alive whenever it was silent for long enough, woken at once."""
+"""Waiting of an open stream: kept alive whenever it was silent for long enough, woken at once."""
 
 from starlette.types import Message
 
@@ -14,7 +14,7 @@ RESTS = 300
 
 
 class _Wire:
-    """What was sent to a client who says nothing."""
+    """Messages to a silent client."""
 
     def __init__(self, keep_alive_s: float = 0.0052) -> None:
         self.sent: list[bytes] = []
@@ -25,7 +25,7 @@ class _Wire:
 
 
 async def test_every_silence_is_broken_by_a_comment_even_when_its_alarm_is_early() -> None:
-    """Ours: a rest that nobody ended ends with a comment, so what follows it never takes its place (SRV-1)."""
+    """Ours: an unfinished rest ends with a comment, so the next event never takes its place (SRV-1)."""
     wire = _Wire()
 
     woken = [await wire.stream.wait() for _ in range(RESTS)]
@@ -35,7 +35,7 @@ async def test_every_silence_is_broken_by_a_comment_even_when_its_alarm_is_early
 
 
 async def test_a_shorter_rest_says_nothing() -> None:
-    """Ours: who looks often keeps alive no more often (SRV-1)."""
+    """Ours: frequent checks send no more keep-alives (SRV-1)."""
     wire = _Wire(keep_alive_s=60)
 
     woken = [await wire.stream.wait(0.001) for _ in range(10)]

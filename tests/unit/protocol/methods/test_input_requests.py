@@ -1,4 +1,4 @@
-"""What may be asked of a client, and what counts as an answer."""
+"""Permitted questions to a client, and valid answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What changed in a catalog, told once for what comes together."""
+"""Changes of a catalog, notified once for simultaneous ones."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from gateway.protocol.methods.list_change_debouncer import ListChangeDebouncer
 
 
 async def test_many_changes_of_a_moment_are_one_notice() -> None:
-    """Ours: lists that change many times at once are told of once, in a fixed order (CAP-2)."""
+    """Ours: lists that change many times at once are notified once, in a fixed order (CAP-2)."""
     ripe = asyncio.Event()
     changes = ListChangeDebouncer(ripe.set)
     for family in (Family.PROMPT, Family.TOOL, Family.PROMPT):

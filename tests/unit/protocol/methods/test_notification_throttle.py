@@ -1,4 +1,4 @@
-"""How much one call may tell: a burst, the newest of its progress, and how many of its log messages were dropped."""
+"""Notifications of one call: a burst, the newest of its progress, and the number of dropped log messages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from gateway.protocol.methods.notification_throttle import NotificationThrottle
 
 
 class _Client:
-    """What was told, in order, with what is done beside the call."""
+    """Notifications, in order, with the work beside the call."""
 
     def __init__(self) -> None:
         self.told: list[object] = []
@@ -49,7 +49,7 @@ class _Client:
 
 
 async def test_a_burst_is_told_and_then_the_newest() -> None:
-    """Ours: progress that comes too fast is told by its newest, soon, and not only at the end (TEN-5)."""
+    """Ours: progress that comes too fast is sent by its newest, soon, and not only at the end (TEN-5)."""
     client = _Client()
     for count in range(1000):
         await client.progress(count)
@@ -72,7 +72,7 @@ def _number(value: object) -> int:
 
 
 async def test_what_is_held_back_is_told_before_the_end() -> None:
-    """Ours: nobody learns less from a call that ends at once (TEN-5)."""
+    """Ours: a call that ends at once loses no message (TEN-5)."""
     client = _Client()
     for count in range(MAX_PER_S + 100):
         await client.progress(count)
@@ -97,7 +97,7 @@ async def test_dropped_messages_are_counted_in_one_note() -> None:
 
 
 async def test_the_note_comes_when_it_is_calm() -> None:
-    """Ours: a long call that once said too much says so long before it ends (TEN-5)."""
+    """Ours: a long call that once logged too much reports it long before it ends (TEN-5)."""
     client = _Client()
     for _ in range(200):
         await client.log("warning")
@@ -112,7 +112,7 @@ async def test_the_note_comes_when_it_is_calm() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, MAX_PER_S])
 async def test_what_is_within_measure_is_told_as_it_is(count: int) -> None:
-    """Ours: nobody notices the measure who does not overdo it."""
+    """Ours: the limit does not affect a moderate call."""
     client = _Client()
     for number in range(count):
         await client.progress(number)

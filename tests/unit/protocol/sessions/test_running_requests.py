@@ -1,4 +1,4 @@
-"""Requests of sessions while they are answered: found, cancelled, told apart, limited."""
+"""Requests of sessions while they are answered: found, cancelled, distinguished, limited."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -68,7 +68,7 @@ async def _done() -> bytes:
 
 
 async def test_a_turn_ends_with_what_its_work_makes() -> None:
-    """Ours: nobody cancelled it, so nothing is added."""
+    """Ours: it was not cancelled, so nothing is added."""
     sink = _Kept()
     with _turn(RunningRequests(), sink=sink) as exchange:
         await exchange.serve(_done())
@@ -124,7 +124,7 @@ async def test_only_the_named_turn_is_cancelled() -> None:
 
 
 async def test_an_end_from_outside_is_told_and_goes_on() -> None:
-    """Ours: when the replica ends, the client is told first, and the cancellation is not swallowed (SRV-3)."""
+    """Ours: when the replica ends, the client is notified first, and the cancellation is not swallowed (SRV-3)."""
     sink = _Kept()
     with anyio.CancelScope() as outside:
         outside.cancel()
@@ -135,7 +135,7 @@ async def test_an_end_from_outside_is_told_and_goes_on() -> None:
 
 
 async def test_an_id_in_use_is_refused() -> None:
-    """Ours: two running requests of one id cannot be told apart; 1 and "1" can (SRV-1)."""
+    """Ours: two running requests of one id cannot be distinguished; 1 and "1" can (SRV-1)."""
     running = RunningRequests()
     with _turn(running):
         with pytest.raises(Conflict), _turn(running):

@@ -1,4 +1,4 @@
-"""What the client of 2026-07-28 carries from round to round, once the seal is open."""
+"""State that the client of 2026-07-28 carries from round to round, once the seal is open."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_what_was_learned_reads_back(answers: dict[str, Any], memory: dict[str, 
 
 
 def test_a_client_is_not_made_to_carry_anything() -> None:
-    """Ours: what is remembered has an end (TEN-5)."""
+    """Ours: stored state expires (TEN-5)."""
     too_much = {"memory": {"x": "y" * MAX_STATE_BYTES}}
     with pytest.raises(HandlerFailed):
         input_required(InputRequired({"ok": ASK}, too_much), nonce="n")

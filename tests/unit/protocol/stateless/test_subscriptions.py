@@ -1,4 +1,4 @@
-"""What a listening client is told of, what waits for a newer catalog, and the SDK's way of telling it."""
+"""Notifications of a listening client, those that wait for a newer catalog, and the SDK's form of them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ class _NoSecrets:
 
 
 class _Catalogs:
-    """A catalog that moves when a test says so."""
+    """A catalog that moves on request of a test."""
 
     def __init__(self) -> None:
         self.is_known = True
@@ -92,7 +92,7 @@ def _listen(registry: Registry, catalogs: _Catalogs, *uris: str, **lists: bool) 
 
 
 async def test_a_client_is_served_what_it_asked_for_and_can_have() -> None:
-    """MCP: what was not asked for, not declared or may not be read is left out (RES-4)."""
+    """MCP: lists that were not requested, not declared or may not be read are left out (RES-4)."""
     registry = _registry(README)
     subscription = _listen(
         registry,
@@ -125,7 +125,7 @@ async def test_what_changes_twice_is_told_once_until_it_was_told() -> None:
 
 
 async def test_what_waits_is_not_told_to_whom_it_is_shown_no_more() -> None:
-    """Ours: a client that reads slowly does not hear of what it lost sight of meanwhile (RES-4, TEN-5)."""
+    """Ours: a client that reads slowly gets no update of a resource that it may no longer read (RES-4, TEN-5)."""
     before = _registry(README, CHANGES)
     subscription = _listen(before, _Catalogs(), "docs://readme", "docs://changes")
     subscription.notify("docs://readme", "docs://changes")
@@ -137,7 +137,7 @@ async def test_what_waits_is_not_told_to_whom_it_is_shown_no_more() -> None:
 
 
 async def test_a_burst_of_updates_is_told_together() -> None:
-    """Ours: what changes in a moment wakes a client once, each resource told once and in its order (RES-4)."""
+    """Ours: simultaneous changes wake a client once, each resource notified once and in its order (RES-4)."""
     subscriptions, registry = SubscriptionHub(_Catalogs(), cast(StreamLimiter, _Free())), _registry(README, CHANGES)
     wanted = SubscriptionFilter(resource_subscriptions=["docs://readme", "docs://changes"])
     subscription, woken, told = await subscriptions.open(registry, wanted), asyncio.Event(), list[Any]()
@@ -158,7 +158,9 @@ async def test_a_burst_of_updates_is_told_together() -> None:
 
 
 async def test_an_update_waits_for_the_catalog_that_decides_about_it() -> None:
-    """Ours: who lost sight of a resource is not told by a replica that has yet to learn of it (TEN-5)."""
+    """Ours: a client that may no longer read a resource is not notified by a replica that has yet to learn of it
+    (TEN-5).
+    """
     catalogs, before = _Catalogs(), _registry(README, CHANGES)
     subscription = _listen(before, catalogs, "docs://readme", "docs://changes")
     catalogs.is_known = False
@@ -187,7 +189,7 @@ async def test_changed_lists_are_told_to_whom_they_were_promised() -> None:
 
 
 async def test_a_listener_ends_with_its_tenant_its_key_and_its_replica() -> None:
-    """Ours: each end is one the client is told of (RES-6, SRV-3)."""
+    """Ours: each end is one of which the client is notified (RES-6, SRV-3)."""
     free = _Free()
     catalogs = _Catalogs()
     subscriptions = SubscriptionHub(catalogs, cast(StreamLimiter, free))

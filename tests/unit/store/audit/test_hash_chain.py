@@ -1,4 +1,4 @@
-"""The audit chain: what ties rows together, and ids that sort."""
+"""The audit chain: links between rows, and ids that sort."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def test_ids_sort_by_time() -> None:
 
 
 def test_text_that_cannot_be_stored_becomes_text_that_can() -> None:
-    """Ours: a NUL or half a character in one call's tool name costs nobody an audit entry."""
+    """Ours: a NUL or half a character in one call's tool name costs no call an audit entry."""
     assert storable("plain") == "plain"
     assert storable("Grüße 🎉") == "Grüße 🎉"
     assert storable("a\x00b") == "a\ufffdb"

@@ -1,4 +1,4 @@
-"""When a database that hangs is asked again, and that nobody is blamed for the time that we slept ourselves."""
+"""Retries of a database that hangs, and that a process that slept itself blames no server."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def test_after_a_silence_one_asks_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a server that hangs costs one caller at a time his patience, the others nothing (SRV-4)."""
+    """Ours: a server that hangs costs one caller at a time its timeout, the others nothing (SRV-4)."""
     silence = DatabaseBreaker(open_s=3)
     assert silence.may_ask()
     assert silence.may_ask()
@@ -31,7 +31,7 @@ def test_after_a_silence_one_asks_for_all(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_patience_ends() -> None:
-    """Ours: what does not come in time is not waited for."""
+    """Ours: a late answer is not awaited."""
     with anyio.fail_after(10):
         with pytest.raises(TimeoutError):
             async with bounded_wait(0.01):
@@ -50,7 +50,7 @@ async def test_whoever_slept_himself_waits_once_more() -> None:
     answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with bounded_wait(0.2):
         asyncio.get_running_loop().call_later(0.25, answered.set_result, "late, and there")
-        time.sleep(0.9)  # noqa: ASYNC251  # the whole process stands still
+        time.sleep(0.9)  # noqa: ASYNC251  # the whole process sleeps
 
         assert await answered == "late, and there"
 

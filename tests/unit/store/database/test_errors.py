@@ -1,4 +1,4 @@
-"""What goes wrong until a connection stands is told apart: the URL, the login, the certificate, the way there."""
+"""Faults until a connection is open are distinguished: the URL, the login, the certificate, the network."""
 
 import ssl
 

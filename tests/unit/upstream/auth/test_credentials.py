@@ -1,4 +1,4 @@
-"""How stored credentials get onto a request."""
+"""Use of stored credentials in a request."""
 
 import base64
 
@@ -58,7 +58,7 @@ def test_an_optional_credential_is_applied_when_stored() -> None:
 
 
 def test_a_missing_credential_is_named_and_nothing_is_sent() -> None:
-    """Ours: the error says which schemes would do."""
+    """Ours: the error names the schemes that are possible."""
     with pytest.raises(CredentialMissing, match="'key' with 'bearer' or 'query'"):
         apply(PLAIN, ((KEY, BEARER), (QUERY,)), stored(key="k"))
 
@@ -114,7 +114,7 @@ def test_other_unusable_values() -> None:
 
 
 def test_a_cookie_value_cannot_end_its_cookie() -> None:
-    """RFC 6265: what a cookie value may not hold is encoded."""
+    """RFC 6265: a character that a cookie value may not hold is encoded."""
     assert header(apply(PLAIN, ((COOKIE,),), stored(cookie="a; b=c")), "Cookie") == "SID=a%3B%20b%3Dc"
     assert header(apply(PLAIN, ((COOKIE,),), stored(cookie="a=b%/+")), "Cookie") == "SID=a=b%/+"
 

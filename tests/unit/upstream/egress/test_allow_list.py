@@ -1,4 +1,4 @@
-"""Allow-lists: how entries are read and written, and that every request on its way out names its tenant."""
+"""Allow-lists: reading and writing of entries, and that every outbound request names its tenant."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ _MAKING = {"fetch_document", "guarded_client", "GuardedTransport"}
     ],
 )
 def test_an_entry_has_one_spelling(written: str, stored: str) -> None:
-    """Ours: what is stored is what is compared, and reads back as itself (ISO-5)."""
+    """Ours: the stored form is the compared one, and reads back as itself (ISO-5)."""
     entry = read_entry(written)
 
     assert entry is not None

@@ -1,4 +1,4 @@
-"""Which addresses and ports may be dialled."""
+"""Addresses and ports that may be dialled."""
 
 import ipaddress
 import socket
@@ -76,7 +76,7 @@ PUBLIC_6 = ["2606:4700:4700::1111", "2a00:1450::1", "2003::1", "2001:200::1", ":
 
 
 def target(address: object, port: object = 443) -> DialTarget:
-    """What the guard is asked when a socket is made."""
+    """Arguments of the guard when a socket is made."""
     family = socket.AF_INET6 if isinstance(address, str) and ":" in address else socket.AF_INET
     return family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)
 
@@ -148,7 +148,7 @@ def test_an_allowed_name_may_resolve_to_private_addresses_and_only_its_sockets_o
 
 
 def test_the_list_of_a_tenant_is_for_its_own_requests() -> None:
-    """Ours: what one request may reach is asked with it; the guard remembers nothing of it (ISO-5)."""
+    """Ours: the permission of one request is an argument; the guard keeps nothing of it (ISO-5)."""
     guard, permitted = Guard(), read_stored(["billing.internal:8443", "10.0.0.6:8443"])
 
     (vetted,) = guard.admit("Billing.INTERNAL", 8443, ["10.0.0.5"], permitted)
@@ -230,6 +230,6 @@ def test_an_entry_that_is_no_exact_host_and_port_stops_the_start(entry: str) -> 
 
 @pytest.mark.parametrize("info", [target(b"8.8.8.8"), target("8.8.8.8", "443"), target(None)])
 def test_a_dial_of_another_shape_is_refused(info: DialTarget) -> None:
-    """Ours: what the guard does not understand it does not open."""
+    """Ours: an address that the guard does not understand is refused."""
     with pytest.raises(EgressDenied):
         Guard().open_socket(info)

@@ -1,4 +1,4 @@
-"""Where a URL leads."""
+"""Destination of a URL."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from gateway.upstream.egress.origins import read_url
 def test_a_url_is_an_origin_and_what_is_asked_for_there(
     url: str, key: str, host: str, port: int, authority: str, target: str
 ) -> None:
-    """RFC 9110 sections 4.2.3 and 7.2: the default port is no other origin, and Host does not say it."""
+    """RFC 9110 sections 4.2.3 and 7.2: the default port is no other origin, and Host omits it."""
     found = read_url(url)
 
     assert found is not None
@@ -49,7 +49,7 @@ def test_what_looks_like_an_address_is_never_looked_up(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["h", "1.example", "0x7f000001", "a.1"])
 def test_what_does_not_is_a_name(host: str) -> None:
-    """Ours: what its addresses are is judged."""
+    """Ours: its addresses are judged."""
     found = read_url(f"http://{host}/")
 
     assert found is not None

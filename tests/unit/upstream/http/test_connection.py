@@ -36,7 +36,7 @@ class Transport(asyncio.Transport):
         return self.unsent
 
     def is_closing(self) -> bool:
-        """Whether it was closed."""
+        """True if it was closed."""
         return self.closed
 
     def pause_reading(self) -> None:
@@ -160,7 +160,7 @@ def test_whatever_comes_is_an_answer_or_a_fault(noise: bytes) -> None:
 
 
 def test_reading_stops_while_nobody_takes_what_is_there() -> None:
-    """Ours: and goes on as soon as somebody does."""
+    """Ours: and continues as soon as there is one."""
     bench = Bench()
     bench.connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + b"x" * 65536)
     assert not bench.transport.is_paused
@@ -212,7 +212,7 @@ def test_a_connection_whose_body_may_be_unread_is_closed(
 
 
 def test_a_response_before_the_end_of_the_request_closes_the_connection() -> None:
-    """RFC 9112 section 9.3: what was not sent yet cannot be told from the next request."""
+    """RFC 9112 section 9.3: an unsent part cannot be distinguished from the next request."""
     raw = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
     early, late = Bench(b"{}"), Bench(b"{}")
     early.transport.unsent = 1

@@ -35,7 +35,7 @@ def mutants(draw: st.DrawFn) -> bytes:
 
 
 def _oracle(raw: bytes, method: str) -> tuple[Read, bool] | None:
-    """What h11 reads, and if bytes are left or the connection must close; None for a fault."""
+    """Result of h11, and if bytes are left or the connection must close; None for a fault."""
     peer = h11.Connection(h11.CLIENT)
     peer.send(h11.Request(method=method, target="/", headers=[("host", "h")]))
     peer.send(h11.EndOfMessage())
@@ -68,7 +68,7 @@ def _oracle(raw: bytes, method: str) -> tuple[Read, bool] | None:
 def test_a_mutated_response_is_refused_or_read_as_another_parser_reads_it(
     raw: bytes, cuts: list[float], is_head: bool
 ) -> None:
-    """ISO-1: what the client accepts has the end that another parser of RFC 9112 finds."""
+    """ISO-1: a response that the client accepts ends where another parser of RFC 9112 finds its end."""
     points = sorted({0, len(raw), *(int(cut * len(raw)) for cut in cuts)})
     pieces = [raw[start:end] for start, end in pairwise(points)]
 

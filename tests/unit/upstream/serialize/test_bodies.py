@@ -1,4 +1,4 @@
-"""How the body argument becomes bytes, per media type."""
+"""Bytes of the body argument, per media type."""
 
 import base64
 import json
@@ -139,7 +139,7 @@ def test_a_form_reads_back_as_it_was_given(value: dict[str, str]) -> None:
     ],
 )
 def test_text_is_sent_in_its_charset(media_type: str, value: object, raw: bytes, sent_type: str) -> None:
-    """Ours: a text body says its charset where the default would be another."""
+    """Ours: a text body declares its charset where the default would be another."""
     assert post(body_plan(BodyKind.TEXT, media_type), body=value) == (raw, sent_type)
 
 

@@ -1,4 +1,4 @@
-"""What may go out: URLs, header names and values."""
+"""Permitted requests: URLs, header names and values."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which media type a body is sent as when the caller names none."""
+"""Media type of a body when the caller names none."""
 
 import pytest
 

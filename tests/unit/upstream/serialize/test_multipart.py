@@ -1,4 +1,4 @@
-"""How objects become multipart bodies, read back by two parsers that servers use."""
+"""Multipart bodies from objects, read back by two parsers that servers use."""
 
 import json
 from base64 import b64encode
@@ -204,7 +204,7 @@ def test_python_multipart_reads_what_was_given(value: dict[str, str | bytes]) ->
 
 
 def test_the_same_arguments_make_the_same_bytes() -> None:
-    """Ours: what was approved is what is sent: the boundary is no accident."""
+    """Ours: the approved bytes are those that are sent: the boundary is no accident."""
     value = {"a": "x", "f": file()}
 
     assert made(value) == made(value)
@@ -246,7 +246,7 @@ def test_what_cannot_be_parts_is_refused(value: object) -> None:
 
 
 def test_an_object_where_the_document_wants_text_is_refused() -> None:
-    """Ours: nobody guesses how an object reads as an image."""
+    """Ours: there is no guess at an object as an image."""
     with pytest.raises(ArgumentsInvalid):
         made({"f": {"k": 1}}, FieldPlan(name="f", media_type="image/png"))
 
@@ -326,7 +326,7 @@ def test_parts_may_be_made_of_parts() -> None:
 def test_structure_is_written_in_the_type_of_its_part(
     media_type: str, is_list: bool, value: object, contents: list[bytes]
 ) -> None:
-    """OpenAPI: `contentType` of an encoding says how the value of a part is written; texts are in it already."""
+    """OpenAPI: `contentType` of an encoding determines the form of a part's value; texts have it already."""
     found = parts({"q": value}, FieldPlan(name="q", media_type=media_type, is_list=is_list))
 
     assert [(item.content_type, item.content) for item in found] == [(media_type, content) for content in contents]

@@ -1,4 +1,4 @@
-"""Which path values are sent, and that none of them reaches another path."""
+"""Path values that are sent, and that none of them reaches another path."""
 
 from urllib.parse import unquote
 
@@ -161,7 +161,7 @@ def test_other_dots_in_a_path_are_fine(path: str) -> None:
 
 
 def test_literal_braces_and_several_values_in_one_segment() -> None:
-    """Ours: a plan's path is filled where it says so and nowhere else."""
+    """Ours: a plan's path is filled at its placeholders and nowhere else."""
     made = plan(
         parameter(Location.PATH, "a"),
         parameter(Location.PATH, "b"),

@@ -1,4 +1,4 @@
-"""What else of a plan reaches the request: reserved characters, content, headers, the base query."""
+"""Other parts of a plan in the request: reserved characters, content, headers, the base query."""
 
 from urllib.parse import parse_qsl
 
@@ -36,7 +36,7 @@ def test_allow_reserved_keeps_what_cannot_end_the_value(value: str, written: str
 
 
 def test_a_reserved_comma_inside_a_member_is_not_a_separator() -> None:
-    """Ours: a list keeps its members even where commas may stand."""
+    """Ours: a list keeps its members even where commas are permitted."""
     assert target(plan(reserved("q")), q=["a,b", "c/d"]) == "/x?q=a%2Cb,c/d"
 
 
@@ -163,7 +163,7 @@ def test_null_for_a_required_parameter_is_refused_and_for_an_optional_one_absent
 
 
 def test_same_names_in_different_places_stay_apart() -> None:
-    """Ours: arguments are told apart by the plan's argument names."""
+    """Ours: arguments are distinguished by the plan's argument names."""
     made = plan(
         ParameterPlan(argument="id__path", name="id", location=Location.PATH, style=Style.SIMPLE, explode=False),
         ParameterPlan(argument="id__query", name="id", location=Location.QUERY, style=Style.FORM, explode=True),
@@ -192,7 +192,7 @@ def test_an_accept_value_that_is_no_header_is_refused_at_once(accept: str) -> No
 
 
 def test_method_and_idempotence_are_the_plans() -> None:
-    """Ours: the request says whether it may be sent again."""
+    """Ours: the request declares if it may be sent again."""
     request = RequestBuilder(RequestPlan(method="Query", origin=ORIGIN, path="/x", idempotent=True)).build({})
 
     assert (request.method, request.idempotent) == ("Query", True)

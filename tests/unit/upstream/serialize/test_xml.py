@@ -1,4 +1,4 @@
-"""How values become XML documents, read back by the standard library's parser."""
+"""XML documents from values, read back by the standard library's parser."""
 
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -27,7 +27,7 @@ def body(schema: dict[str, Any], value: object, **more: Any) -> str:
 
 
 def prop(schema: dict[str, Any], value: object) -> str:
-    """What is inside the root for one property `p`."""
+    """Content of the root for one property `p`."""
     document = body({"type": "object", "properties": {"p": schema}, "xml": {"name": "r"}}, {"p": value})
     return document.removeprefix("<r>").removesuffix("</r>")
 
@@ -155,7 +155,7 @@ def test_schemas_may_go_in_circles() -> None:
 
 
 def test_members_of_merged_and_chosen_schemas_keep_their_names() -> None:
-    """OpenAPI: `allOf` and `oneOf` say what their parts say."""
+    """OpenAPI: `allOf` and `oneOf` have the meaning of their parts."""
     schema = {
         "xml": {"name": "r"},
         "allOf": [
@@ -168,7 +168,7 @@ def test_members_of_merged_and_chosen_schemas_keep_their_names() -> None:
 
 
 def test_null_is_nil_and_absent_is_absent() -> None:
-    """Ours: an element that is null says so; an attribute that is null is left out."""
+    """Ours: an element that is null declares it; an attribute that is null is left out."""
     schema = {"type": "object", "properties": {"a": {}, "b": {"xml": {"attribute": True}}}, "xml": {"name": "r"}}
     root = ET.fromstring(body(schema, {"a": None, "b": None}))
 
@@ -178,7 +178,7 @@ def test_null_is_nil_and_absent_is_absent() -> None:
 
 
 def test_a_charset_is_kept_without_losing_characters() -> None:
-    """Ours: what the declared charset has not is a character reference."""
+    """Ours: a character that the declared charset lacks is a character reference."""
     made = only(with_body({"type": "object"}, media_type="application/xml; charset=iso-8859-1"))
     request = RequestBuilder(made.plan).build({"body": {"a": "é中"}})
 

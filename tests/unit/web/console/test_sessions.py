@@ -91,7 +91,7 @@ async def test_a_session_is_found_as_it_began() -> None:
 
 
 async def test_a_session_ends_after_an_hour_without_a_request() -> None:
-    """Ours: each response seals it anew (SAF-3)."""
+    """Ours: each response seals it again (SAF-3)."""
     office = Office()
     session = await office.begin()
     cookies = office.cookies(session)
@@ -133,7 +133,7 @@ async def test_a_rotated_secret_key_opens_older_cookies() -> None:
 
 
 async def test_a_session_has_the_name_that_it_began_with() -> None:
-    """RFC 6265bis: what was made without TLS does not open under the name that needs it (SAF-3)."""
+    """RFC 6265bis: a cookie that was made without TLS does not open under the name that requires it (SAF-3)."""
     office = Office()
     for is_secure in (True, False):
         [(name, value)] = office.cookies(await office.begin(is_secure=is_secure)).items()

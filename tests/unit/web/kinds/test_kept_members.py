@@ -1,4 +1,4 @@
-"""Members that a PUT removes only if the request says so."""
+"""Members that a PUT removes only if the request permits it."""
 
 from dataclasses import dataclass
 from typing import Annotated

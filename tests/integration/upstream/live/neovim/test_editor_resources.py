@@ -55,7 +55,7 @@ async def test_the_resources_of_an_editor_are_listed_beside_its_tools(tmp_path: 
 
 
 async def test_buffers_are_read(tmp_path: Path) -> None:
-    """Ours: what is listed, and the text as it is in the editor, saved or not (RES-1)."""
+    """Ours: the listed buffers, and the text as it is in the editor, saved or not (RES-1)."""
     (tmp_path / "a.txt").write_text("print('é')\n")
     async with running_editor(tmp_path, setup("")) as editor, attached(editor.address) as one:
         await editor.lua(f"vim.cmd('edit {tmp_path}/a.txt') vim.api.nvim_buf_set_lines(0, 1, 1, false, {{'x', ''}})")
@@ -171,7 +171,7 @@ async def test_changes_are_reported_to_who_subscribed(tmp_path: Path) -> None:
 
 
 async def test_the_list_of_buffers_brings_their_texts(tmp_path: Path) -> None:
-    """Ours: who follows `buffers` learns of changes of each buffer's text, of one opened later too (RES-4)."""
+    """Ours: a subscriber of `buffers` learns of changes of each buffer's text, of one opened later too (RES-4)."""
     async with running_editor(tmp_path, setup("")) as editor, attached(editor.address) as one:
         await one.subscribe(f"{URI}buffers")
         await editor.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'a' })")

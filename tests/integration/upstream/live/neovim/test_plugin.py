@@ -73,7 +73,7 @@ def test_setup_loads_nothing_else(tmp_path: Path) -> None:
 
 
 def test_the_command_shows_tools_faults_and_gateways(tmp_path: Path) -> None:
-    """Ours: what a user looks at when a tool is missing (DYN-3)."""
+    """Ours: information for a user about a missing tool (DYN-3)."""
     shown = run_in_editor(
         tmp_path,
         setup(
