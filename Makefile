@@ -1,6 +1,6 @@
 # What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check dist images bench soak fuzz mutate-guards lock format clean
+.PHONY: help run test test-long check docs map dist images bench soak fuzz mutate-guards lock format clean
 
 # The first Python of the path that is built with optimization: by a distribution, or by that option, which pyenv does not
 # use. It runs the tests in a quarter less CPU. Without one, the first Python.
@@ -64,6 +64,12 @@ check: $(STAMP) ## Lint, type-check, hold layers, ceilings and prose; ask for kn
 	@$(BIN)/python -m tests.workflows
 	@$(BIN)/python -m tests.prose
 	@$(BIN)/python -m tests.advisories
+
+docs: $(STAMP) ## Build the site in build/site from docs/ and the code; refuse broken links and unlisted pages
+	@$(BIN)/python -m tests.site
+
+map: $(STAMP) ## Write the pages with their generated parts as Markdown: file map, promises, guards, reference
+	@$(BIN)/python -m tests.site --pages
 
 dist: $(STAMP) ## Build what a release needs without a registry: wheel, source, bill of materials, offline bundle
 	@$(BIN)/python deploy/dist.py

@@ -1,4 +1,4 @@
-"""Writes docs/development/promises.md from the promises that the tests name: `python -m tests.promises`."""
+"""The promises that the tests name in their docstrings: `python -m tests.promises` prints them with their tests."""
 
 import ast
 import re
@@ -117,17 +117,12 @@ def tests_by_promise() -> dict[str, list[str]]:
 
 
 def render() -> str:
-    """The page."""
-    lines = [
-        "# Promises",
-        "",
-        "What is promised, and the tests that show it. Written by `python -m tests.promises`.",
-        "",
-    ]
+    """Every promise with its tests, as Markdown."""
+    lines: list[str] = []
     for promise, tests in sorted(tests_by_promise().items()):
         lines += [f"## {promise}: {TITLES.get(promise, '')}".rstrip(": "), "", *(f"- `{test}`" for test in tests), ""]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "development" / "promises.md").write_text(render())
+    print(render())

@@ -2,7 +2,8 @@
 
 Runs pytest as `make test` does, with this module as a plugin. Wall time is that of each phase of a test; CPU is that of
 the test process and of the children that it has waited for, so a process is billed to the test or set-up during which
-it ends. The total counts every process of the run. `--write` writes docs/development/test-times.md.
+it ends. The total counts every process of the run. `--write` keeps the tables in
+`build/test-times.md`.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from typing import Any
 import pytest
 
 _ROOT = Path(__file__).parent.parent
-_PAGE = _ROOT / "docs" / "development" / "test-times.md"
+_PAGE = _ROOT / "build" / "test-times.md"
 _DEAREST = 30
 _LEAST_S = 0.5
 _AS_IN_MAKE_TEST = ("-q", "-n", "5", "--dist", "worksteal", "-m", "not long")

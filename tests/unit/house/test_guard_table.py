@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests import prose
-from tests.deploy.guards_page import PAGE, threats
 from tests.guard_table import GUARDS, Guard
 from tests.guards import judge, remove
 from tests.mutations import parse, places
+from tests.site.guards_part import PAGE, threats
 
 ROOT = Path(__file__).parents[3]
 AVOIDED = re.compile(
@@ -120,7 +120,7 @@ def test_the_test_of_every_guard_exists() -> None:
 
 
 def test_the_page_names_a_threat_for_every_guard() -> None:
-    """Ours: docs/security/guards.md names the threats in standard terms; `test_pages.py` compares the other columns."""
+    """Ours: docs/security/guards.md names the threats in standard terms; `test_pages.py` compares the rows."""
     listed = threats(PAGE.read_text())
 
     assert set(listed) == {guard.name for guard in GUARDS}

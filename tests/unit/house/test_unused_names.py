@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[3]
 _PRODUCT = ("gateway", "examples", "benchmarks", "migrations")
 _FOUND_BY_TYPE = ("gateway/kinds/", "gateway/catalog/kinds/")
 """Packages whose index takes every kind and every collection of their modules."""
-_USED_ELSEWHERE = {"LIMITS": "tests/deploy/clients_page.py, which writes docs/clients.md from it"}
+_USED_ELSEWHERE = {"LIMITS": "tests/site/clients_part.py, which makes the table of docs/clients.md from it"}
 
 
 def test_every_name_of_a_module_is_used() -> None:

@@ -22,7 +22,7 @@ def _sections() -> Iterator[str]:
 
 
 def _row(path: Path) -> str:
-    return f"| [{path.name}](../../{path.relative_to(GATEWAY.parent)}) | {_sentence(path)} |"
+    return f"| `{path.name}` | {_sentence(path)} |"
 
 
 def _sentence(path: Path) -> str:

@@ -1,11 +1,11 @@
-"""Writes the reference of the admin API, `docs/admin-api.md`, from its OpenAPI document and the table of its routes."""
+"""The reference of the admin API, from its OpenAPI document and the table of its routes."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gateway.admin.endpoint import Route
-from gateway.admin.openapi.document import DOCUMENT, describe
+from gateway.admin.openapi.document import describe
 from gateway.admin.routes.index import ENDPOINTS, ROOT
 
 Json = Mapping[str, Any]
@@ -14,21 +14,14 @@ _OF_ALL = ("400", "401", "403", "500", "503")
 _JSON, _PROBLEM = "application/json", "application/problem+json"
 
 
-def admin_text() -> str:
-    """Text before the list of operations."""
+def admin_part() -> str:
+    """Text about all operations, then every operation by its path, then every object."""
     said: str = _document()["info"]["description"]
     refusals = ", ".join(f"`{status}`" for status in _OF_ALL)
-    return f"""Made from the OpenAPI 3.1 document that is at `{ROOT}{DOCUMENT}` of every gateway. Paths are
-below `{ROOT}`. The credential is a Bearer key: the operator's may do everything, a tenant's key has the permissions of its scopes.
-
-{said}
-
-Every operation can be refused with {refusals}; further statuses are listed with it.
-What the `code` of a problem means is in [errors](errors.md)."""
+    return f"{said}\n\nEvery operation can be refused with {refusals}; further statuses are listed with it.\n\n{_body()}"
 
 
-def admin_body() -> str:
-    """Every operation by its path, then every object."""
+def _body() -> str:
     document = _document()
     routes = {(route.method.lower(), route.path): route for route in ENDPOINTS}
     by_tag: dict[str, list[str]] = {}
@@ -94,7 +87,7 @@ def _schema(name: str, schema: Json) -> Iterator[str]:
 
 
 def _type(schema: Json) -> str:
-    """Permitted values, in a few words."""
+    """What a value may be, in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
