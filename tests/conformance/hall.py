@@ -11,6 +11,7 @@ import httpx
 from tests.conformance.balancer import Balancer, running_balancer
 from tests.conformance.fixtures import Tenant, provision
 from tests.deploy.programs import find_program
+from tests.deploy.proxies import Proxy, running_proxy
 from tests.deploy.sockets import free_port
 from tests.deploy.topology import DEBIANS_CADDY, Process, caddyfile, clean_environment
 from tests.support.replicas import Replicas, running_replicas, until
@@ -83,6 +84,16 @@ async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path
             yield replace(hall, origin=origin)
         finally:
             caddy.end()
+
+
+@asynccontextmanager
+async def open_hall_behind(proxy: Proxy, database_url: str, redis_url: str, folder: Path) -> AsyncGenerator[Hall]:
+    """The same behind a proxy with its configuration of `deploy/`, but without TLS."""
+    port = free_port()
+    async with open_hall(database_url, redis_url, folder, origins=[f"http://127.0.0.1:{port}"]) as hall:
+        targets = [urlsplit(target).netloc for target in hall.balancer.targets]
+        async with running_proxy(proxy, folder, targets, plain_port=port) as front:
+            yield replace(hall, origin=front.url)
 
 
 async def _is_up(origin: str) -> bool:

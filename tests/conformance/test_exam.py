@@ -10,10 +10,11 @@ import anyio
 import pytest
 
 from tests.conformance.federation import NOT_FEDERATED, federate
-from tests.conformance.hall import Hall, open_hall, open_hall_behind_caddy
+from tests.conformance.hall import Hall, open_hall, open_hall_behind, open_hall_behind_caddy
 from tests.conformance.node import find_packages
 from tests.conformance.stdio_proxy import running_stdio_proxy
 from tests.conformance.suites import RUNS, Outcome, Run, take
+from tests.deploy.proxies import PROXIES, Proxy
 from tests.support.documents import pets
 from tests.support.primitives import add, text_resource
 from tests.support.replicas import Mode, tool_names
@@ -102,6 +103,19 @@ async def test_what_is_required_holds_through_a_proxy_after_a_replica_was_killed
 ) -> None:
     """Ours: neither a proxy that knows nothing of the protocol, nor a power cut takes anything from it (SRV-5)."""
     async with open_hall_behind_caddy(database_url, redis_url, tmp_path) as hall:
+        hall.replicas.b.kill()
+
+        assert await _sit([run], hall, tmp_path / "results") == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("run", REQUIRED, ids=["sessions", "stateless"])
+@pytest.mark.parametrize("proxy", PROXIES, ids=lambda proxy: proxy.name)
+async def test_what_is_required_holds_behind_the_samples_of_proxies(
+    database_url: str, redis_url: str, tmp_path: Path, proxy: Proxy, run: Run
+) -> None:
+    """MCP: the suites pass through nginx and HAProxy of `deploy/`, beside a replica that was killed (SRV-5)."""
+    async with open_hall_behind(proxy, database_url, redis_url, tmp_path) as hall:
         hall.replicas.b.kill()
 
         assert await _sit([run], hall, tmp_path / "results") == []
