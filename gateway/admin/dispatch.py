@@ -157,11 +157,20 @@ def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
 
 
 class DocumentRoute:
-    """The OpenAPI document, generated at the first request. It is public, because it contains no tenant's data."""
+    """The OpenAPI document or its page, generated at the first request. It is public: it contains no tenant's data."""
 
-    def __init__(self, write: Callable[[], bytes], limits: AdminLimits) -> None:
+    def __init__(
+        self,
+        write: Callable[[], bytes],
+        limits: AdminLimits,
+        *,
+        media_type: str = "application/json",
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._write = write
         self._limits = limits
+        self._media_type = media_type
+        self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond with the document."""
@@ -175,7 +184,7 @@ class DocumentRoute:
         if request.method in {"GET", "HEAD"}:
             document = await run_in_thread(CATALOG_CHANGES, address_of(scope), self._write)
             tag = write_tag(hashlib.blake2b(document, digest_size=8).hexdigest())
-            response = Response(document, headers={"etag": tag}, media_type="application/json")
+            response = Response(document, headers={**self._headers, "etag": tag}, media_type=self._media_type)
         else:
             response = _refuse_method(request, "GET, HEAD")
         await response(scope, receive, send)

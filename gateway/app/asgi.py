@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from gateway.admin.admission import AdminLimits
 from gateway.admin.dispatch import RequestGate
 from gateway.admin.endpoint import AdminDependencies
-from gateway.admin.routes.index import admin_routes
+from gateway.admin.routes.index import admin_routes, reference_route
 from gateway.app.event_router import EventRouter
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.readiness import Readiness
@@ -86,8 +86,8 @@ def build_admin(
     doctor: Doctor,
     limits: AdminLimits,
     secret_keys: SecretRotation,
-) -> Mount:
-    """Build the admin API."""
+) -> list[BaseRoute]:
+    """Build the admin API and its reference."""
     admin = AdminDependencies(
         catalog=catalog,
         cursors=Cursors(*catalog.sealer.derive_all("admin cursors")),
@@ -99,7 +99,7 @@ def build_admin(
         secret_keys=secret_keys,
     )
     gate = RequestGate(credentials=runtime.credentials, limits=limits)
-    return Mount("/admin/v1", routes=admin_routes(admin, gate))
+    return [reference_route(limits), Mount("/admin/v1", routes=admin_routes(admin, gate))]
 
 
 def build_probes(

@@ -111,7 +111,7 @@ def build_app(
     probes = build_probes(probe, runtime, readiness, secrets.metrics_key)
     doctor = Doctor(facts, examine_parts=partial(examine_parts, probe))
     admin = build_admin(catalog, trails, runtime, doctor, limits, rotation)
-    closed = [*build_metrics(metrics, runtime, secrets.metrics_key), admin]
+    closed = [*build_metrics(metrics, runtime, secrets.metrics_key), *admin]
     around = build_edge_dependencies(settings, metrics, readiness)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, parts, events, code)
     reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)

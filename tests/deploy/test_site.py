@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -14,6 +15,7 @@ from gateway.cli.main import gateway
 from gateway.domain.listed.client_limits import LIMITS
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
+from gateway.web.kinds.manifests import manifest_schema
 from tests import promises
 from tests.guard_table import GUARDS
 from tests.site.__main__ import build, main
@@ -35,10 +37,17 @@ def _commands(command: click.Command, path: str) -> list[str]:
     ]
 
 
+def _manifest_kinds() -> list[str]:
+    schema: dict[str, Any] = manifest_schema()
+    kinds: list[str] = schema["properties"]["kind"]["enum"]
+    return kinds
+
+
 _EXPECTED: dict[str, Callable[[], list[str]]] = {
     "settings": lambda: [f"| `GATEWAY_{name.upper()}` |" for name in Settings.model_fields],
     "metrics": lambda: [f"| `{family.name}` | {family.kind} |" for family in Metrics().families],
     "commands": lambda: [f"## `{path}`\n" for path in _commands(gateway, "gateway")],
+    "kinds": lambda: [f"### {name}\n" for name in _manifest_kinds()],
     "clients": lambda: [one.source for one in LIMITS],
     "decisions": lambda: [f"]({path.name}) |" for path in (DOCS / "decisions").glob("0*.md")],
     "guards": lambda: [f"` | `{guard.test}` |" for guard in GUARDS],

@@ -134,7 +134,7 @@ async def test_the_admin_api_is_reached_inside_only(topology: Topology) -> None:
     """Ours: neither Caddy nor a replica's MCP port knows an admin path, with any credential (ISO-6, SRV-6)."""
     bearer = {"authorization": f"Bearer {(topology.secrets / 'operator_key').read_text()}"}
 
-    for path in ("/admin/v1/tenants", "/admin/v1/openapi.json", "/admin"):
+    for path in ("/admin/v1/tenants", "/admin/v1/openapi.json", "/admin/docs", "/admin"):
         assert (await topology.gateway.http.get(path, headers=bearer)).status_code == 404
         async with http_client() as http:
             assert (await http.get(f"{topology.replicas[0].url}{path}", headers=bearer)).status_code == 404

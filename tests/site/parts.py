@@ -16,6 +16,7 @@ from tests.site.admin_part import admin_part
 from tests.site.clients_part import clients_part
 from tests.site.file_map import file_map
 from tests.site.guards_part import guards_part
+from tests.site.kinds_part import kinds_part
 
 Render = Callable[[], str]
 _WIDTH = 100
@@ -70,6 +71,7 @@ PARTS: Mapping[str, Render] = {
     "decisions": decisions_part,
     "file-map": file_map,
     "guards": guards_part,
+    "kinds": kinds_part,
     "metrics": metrics_part,
     "promises": promises.render,
     "settings": settings_part,

@@ -8,10 +8,13 @@ import orjson
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 
+from gateway.admin.admission import AdminLimits
 from gateway.admin.dispatch import DocumentRoute, NotFoundRoute, PathDispatcher, RequestGate
 from gateway.admin.endpoint import AdminDependencies, Route
 from gateway.admin.kinds import KindEndpoints
+from gateway.admin.openapi import reference_page
 from gateway.admin.openapi.document import DOCUMENT, describe
+from gateway.admin.openapi.reference import write_reference
 from gateway.admin.routes import (
     approvals,
     audit,
@@ -95,6 +98,13 @@ def admin_routes(admin: AdminDependencies, gate: RequestGate) -> list[BaseRoute]
     ]
 
 
+def reference_route(limits: AdminLimits) -> BaseRoute:
+    """Build the route of the reference for people."""
+    kind = "text/html; charset=utf-8"
+    route = DocumentRoute(write_reference_page, limits, media_type=kind, headers=reference_page.HEADERS)
+    return StarletteRoute(reference_page.PATH, route)
+
+
 def _with_slashes(path: str) -> str:
     """Permit slashes in a person's subject: servers decode `%2F` before routes are matched."""
     return path.replace("/people/{id}", "/people/{id:path}")
@@ -107,6 +117,13 @@ def write_document() -> bytes:
     The result is cached for the process, because it is the same for every gateway and takes long to build.
     """
     return orjson.dumps(describe(ENDPOINTS, server=ROOT))
+
+
+@cache
+def write_reference_page() -> bytes:
+    """Write the page of the reference, which is cached like the document."""
+    document = describe(ENDPOINTS, server=ROOT)
+    return reference_page.write_page(write_reference(document, ENDPOINTS), ROOT).encode()
 
 
 def collect_paths(endpoints: Sequence[Route]) -> list[tuple[str, Mapping[str, Route], Mapping[str, str]]]:
