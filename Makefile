@@ -96,7 +96,7 @@ format: $(STAMP) ## Format and fix what can be fixed
 	@$(BIN)/ruff format .
 
 lock: ## Compile the hashed lock files anew (needs uv)
-	uv pip compile pyproject.toml --extra embedded --extra traces --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements-dev.txt
+	uv pip compile pyproject.toml --extra embedded --extra keyring --extra traces --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements-dev.txt
 	uv pip compile pyproject.toml --extra embedded --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o requirements-run.txt
 	uv pip compile pyproject.toml --extra traces --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o requirements.txt
 	uv pip compile deploy/requirements-build.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o deploy/requirements-build.txt

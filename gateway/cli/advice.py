@@ -32,7 +32,9 @@ def advise(report: JsonObject) -> str:
     tokens = number_at(report, "estimated_tokens")
     if count_tools(report) and tokens >= _LARGE_LIST_TOKENS:
         message = f"large: clients read about {thousands(tokens)} tokens of tools before the first call; to list fewer:"
-        return f"{message}\n" + "\n".join(f"  {line}" for line in render_pairs(_narrowing_options(report)).splitlines())
+        return f"{message}\n" + "\n".join(
+            f"  {line}" for line in render_pairs(_narrowing_options(report)).plain.splitlines()
+        )
     if count_tools(report) and any(_SERVER_REASON.search(reason) for reason in _skipped_reasons(report)):
         return f"for the operations without a server: {_BASE_URL}"
     return ""

@@ -10,7 +10,12 @@ from gateway.cli.client.admin_context import AdminContext, confirm, confirm_at_t
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, ListOption
 from gateway.cli.input.options import yes_option
+from gateway.cli.input.times import write_duration
+from gateway.cli.output.printing import Shown
 from gateway.cli.output.tables import render_pairs, render_table
+
+_SECONDS = "_s"
+"""The suffix of members with a number of seconds."""
 
 
 def _as_given(context: AdminContext, name: str) -> str:
@@ -47,7 +52,7 @@ def add_show(
     noun: str,
     about: str,
     *,
-    describe: Callable[[JsonObject], str] | None = None,
+    describe: Callable[[JsonObject], Shown] | None = None,
     fields: Sequence[str] = (),
     naming: Naming = BY_NAME,
 ) -> None:
@@ -103,16 +108,24 @@ def add_delete(
         context.show({result: name}, lambda: f"{result} {name}")
 
 
-def render_items(items: Sequence[JsonObject], columns: Sequence[str]) -> str:
+def render_items(items: Sequence[JsonObject], columns: Sequence[str]) -> Shown:
     """Render these fields of items as a table."""
     return render_table(
         [_title_of(name, columns) for name in columns], [[text_at(item, name) for name in columns] for item in items]
     )
 
 
-def render_fields(found: JsonObject, *names: str) -> str:
+def render_fields(found: JsonObject, *names: str) -> Shown:
     """Render these fields of an item, or all; null and empty fields are omitted."""
-    return render_pairs([(_title_of(name, names), text_at(found, name)) for name in names or found])
+    return render_pairs(pair_of(found, name, names) for name in names or found)
+
+
+def pair_of(found: JsonObject, name: str, beside: Collection[str] = ()) -> tuple[str, str]:
+    """The title and the text of a field for people: a number of seconds is a duration."""
+    seconds = found.get(name)
+    if name.endswith(_SECONDS) and isinstance(seconds, int):
+        return _title_of(name.removesuffix(_SECONDS), beside), write_duration(seconds)
+    return _title_of(name, beside), text_at(found, name)
 
 
 def _title_of(name: str, beside: Collection[str]) -> str:

@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from gateway.cli.click_group import LazyGroup
+from gateway.cli.deferred_imports import omit_unused
 from gateway.cli.exit_codes import ExitCode, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
@@ -136,6 +137,7 @@ gateway.params.append(
 def main() -> NoReturn:
     """Run the command line and exit with its exit code; a failure prints no traceback."""
     open_closed_descriptors()
+    omit_unused()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # received text can be unencodable

@@ -21,7 +21,7 @@ from gateway.cli.input.options import (
     url_option,
     wants_json,
 )
-from gateway.cli.output.printing import ask_yes_no, show
+from gateway.cli.output.printing import Shown, ask_yes_no, show
 
 P = ParamSpec("P")
 
@@ -44,7 +44,7 @@ class AdminContext:
             raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", ExitCode.USAGE)
         return path_of("tenants", self.tenant, *parts)
 
-    def show(self, value: object, text: Callable[[], str]) -> None:
+    def show(self, value: object, text: Callable[[], Shown]) -> None:
         """Print the value as JSON if requested, otherwise as text."""
         show(value, text, as_json=self.as_json)
 

@@ -10,7 +10,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_list, to_object
 from gateway.cli.kinds.records import record_group
 from gateway.cli.limits import APPROVALS_POLL_S, MAX_WATCHED
-from gateway.cli.output.printing import echo
+from gateway.cli.output.printing import Shown, echo, join
 from gateway.cli.output.tables import clean, render_pairs
 from gateway.domain.calls.approvals import ApprovalState
 from gateway.kinds.approvals import APPROVAL
@@ -35,13 +35,13 @@ def _summary(item: JsonObject) -> str:
     return " ".join(part for part in (text_at(request, "method"), text_at(request, "url")) if part)
 
 
-def _describe(found: JsonObject) -> str:
+def _describe(found: JsonObject) -> Shown:
     request = to_object(found.get("request"))
     pairs = [(name.replace("_", " "), text_at(found, name)) for name in (*_REQUEST_FIELDS, *_DECISION_FIELDS)]
     warnings = [f"! {clean(str(fact))}" for fact in to_list(found.get("warnings"))]
     headers = [": ".join(str(part) for part in to_list(header)) for header in to_list(request.get("headers"))]
     sent = [_summary(found), *headers, *(["", body] if (body := text_at(request, "body")) else [])]
-    return "\n".join([render_pairs(pairs), "", *warnings, "", *sent])
+    return join([render_pairs(pairs), "", *warnings, "", *sent])
 
 
 approval = record_group(

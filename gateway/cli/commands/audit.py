@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlencode
 
 import click
@@ -18,17 +18,23 @@ from gateway.cli.commands.audit_sinks import sink
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, number_at, text_at, to_object, to_objects
+from gateway.cli.input.times import DaysType, TimeType
 from gateway.cli.item_commands import render_items
-from gateway.cli.kinds.option_types import Days
 from gateway.cli.kinds.output import render_object
 from gateway.cli.kinds.single_commands import SingletonCommands
 from gateway.cli.limits import MAX_REMEMBERED_IDS
-from gateway.cli.output.printing import echo
-from gateway.cli.output.tables import clean, count, render_table, whole_seconds
+from gateway.cli.output.printing import Shown, echo, join
+from gateway.cli.output.tables import clean, count, render_table
+from gateway.cli.output.times import show_time, whole_seconds
 from gateway.domain.audit import FILTERS, AuditKind
 from gateway.kinds.singletons import RETENTION
 
 _RECONNECT_OVERLAP = timedelta(seconds=60)
+_TYPES: Mapping[str, click.ParamType[Any]] = {
+    "kind": click.Choice([kind.value for kind in AuditKind]),
+    "since": TimeType(),
+    "until": TimeType(),
+}
 _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlation_id")
 
 
@@ -42,14 +48,16 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*args: object, **options: object) -> None:
-        given = {name: str(value) for name in FILTERS if (value := options.pop(name)) is not None}
+        given = {name: _filter_text(value) for name in FILTERS if (value := options.pop(name)) is not None}
         command(*args, filters=given, **options)
 
     for name, description in reversed(list(FILTERS.items())):
-        value = click.Choice([kind.value for kind in AuditKind]) if name == "kind" else click.STRING
-        metavar = "TIME" if name in {"since", "until"} else None
-        run = click.option(f"--{name.replace('_', '-')}", name, type=value, metavar=metavar, help=description)(run)
+        run = click.option(f"--{name.replace('_', '-')}", name, type=_TYPES.get(name), help=description)(run)
     return run
+
+
+def _filter_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 @audit.command("list")
@@ -76,7 +84,7 @@ def explain_entries(context: AdminContext, of: str) -> None:
 
 def _render_explained(item: JsonObject) -> str:
     entry = to_object(item.get("entry"))
-    return f"{whole_seconds(text_at(entry, 'at'))}  {text_at(item, 'explanation')}".replace("; ", "\n    ")
+    return f"{show_time(text_at(entry, 'at'))}  {text_at(item, 'explanation')}".replace("; ", "\n    ")
 
 
 @audit.command("verify")
@@ -119,15 +127,16 @@ def export_audit(context: AdminContext, output: IO[bytes], filters: Mapping[str,
 
 
 @audit.command("tail")
-@click.option("--since", metavar="TIME", help="Also print the entries at or after this time.")
+@click.option("--since", "beginning", type=TimeType(), help="Also print the entries at or after this time.")
 @with_tenant
-def follow_audit(context: AdminContext, since: str | None) -> None:
+def follow_audit(context: AdminContext, beginning: datetime | None) -> None:
     """Print entries as they are committed, until Ctrl-C.
 
     After a lost connection the command reconnects, and repeats no entry of the last minute. Entries that an outage
     delayed for longer may be missing then; a sink misses none. With --json each line is an entry as in an export.
     """
     seen: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
+    since = None if beginning is None else beginning.isoformat()
     while True:
         connected_at, latest = datetime.now(UTC).isoformat(), ""
         try:
@@ -163,7 +172,7 @@ def list_keys(context: AdminContext) -> None:
     """List the public keys that sign exports of the tenant's audit trail; note them where the exports are verified."""
     found = context.admin.get(context.tenant_path("audit", "export-keys"))
     rows = [[text_at(key, "id"), text_at(key, "public")] for key in to_objects(found.get("keys"))]
-    context.show(found, lambda: f"tenant {text_at(found, 'tenant')}\n{render_table(('key', 'public'), rows)}")
+    context.show(found, lambda: join([f"tenant {text_at(found, 'tenant')}", render_table(("key", "public"), rows)]))
 
 
 retention = SingletonCommands(
@@ -175,7 +184,7 @@ retention = SingletonCommands(
 
 
 @retention.command("try")
-@click.argument("days", type=Days())
+@click.argument("days", type=DaysType())
 @with_tenant
 def try_retention(context: AdminContext, days: int) -> None:
     """Show the entries that a retention of DAYS would remove; nothing is stored or removed.
@@ -229,7 +238,7 @@ def _compare(chain: JsonObject, before: JsonObject | None) -> JsonObject:
     return {**chain, "ok": False, "faults": number_at(chain, "faults") + 1, "fault": fault}
 
 
-def _render_verified(found: JsonObject) -> str:
+def _render_verified(found: JsonObject) -> Shown:
     chains = to_objects(found.get("writers"))
     bad = [chain for chain in chains if chain.get("ok") is not True]
     writers = [chain for chain in chains if not text_at(chain, "writer").startswith("heads:")]
@@ -245,7 +254,7 @@ def _render_verified(found: JsonObject) -> str:
     table = render_table(
         ("writer", "entries", "faults", "first fault", "number", "entry"), [_row(chain) for chain in bad]
     )
-    return "\n".join([*lines, "", table])
+    return join([*lines, "", table])
 
 
 _ANCHOR_MESSAGES = {
@@ -267,7 +276,7 @@ _STORE_MESSAGES = {
 
 
 def _render_anchor(anchor: JsonObject) -> str:
-    state, made = text_at(anchor, "state"), whole_seconds(text_at(anchor, "at"))
+    state, made = text_at(anchor, "state"), show_time(text_at(anchor, "at"))
     since = f" (since {made})" if made else ""
     return f"anchor: {state}{since}: {_ANCHOR_MESSAGES.get(state, '')}"
 

@@ -17,7 +17,7 @@ from gateway.cli.input.client_options import ClientOptions, client_options, desc
 from gateway.cli.input.forms import ask_form, is_terminal
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_object, to_objects
 from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
-from gateway.cli.output.printing import echo, show
+from gateway.cli.output.printing import Shown, echo, show
 from gateway.cli.output.tables import render_pairs, thousands
 
 _UNASKED = "gateway: on a terminal, this command asks you to confirm such a call, if the policy permits it"
@@ -87,7 +87,7 @@ def explain_tool(
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-def _render_explanation(found: JsonObject) -> str:
+def _render_explanation(found: JsonObject) -> Shown:
     reason, refusal = text_at(found, "hidden_because"), to_object(found.get("refusal"))
     pairs = [
         ("tool", text_at(found, "tool")),

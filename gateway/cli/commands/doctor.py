@@ -20,7 +20,7 @@ from gateway.cli.input.options import (
     url_option,
     wants_json,
 )
-from gateway.cli.output.printing import show
+from gateway.cli.output.printing import Shown, join, show
 from gateway.cli.output.tables import render_table
 from gateway.domain.findings import Verdict
 
@@ -86,10 +86,10 @@ def _print(findings: Sequence[JsonObject], place: str) -> None:
     show({"examined": place, "findings": findings}, lambda: _render(findings, place), as_json=wants_json())
 
 
-def _render(findings: Sequence[JsonObject], place: str) -> str:
+def _render(findings: Sequence[JsonObject], place: str) -> Shown:
     rows = [(text_at(one, "status"), text_at(one, "check"), text_at(one, "detail")) for one in findings]
     remedies_by_check = [f"{text_at(one, 'check')}: {text_at(one, 'mend')}" for one in findings if text_at(one, "mend")]
-    return "\n".join(
+    return join(
         [
             f"examined {place}",
             "",

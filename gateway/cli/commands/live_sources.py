@@ -13,7 +13,7 @@ from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.options import SpecialOptions
 from gateway.cli.kinds.output import render_object
-from gateway.cli.output.printing import echo
+from gateway.cli.output.printing import Shown, echo, join
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.json_access import tokens_of
 from gateway.domain.primitives import Family
@@ -48,7 +48,7 @@ def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, 
     held = [one for one in every if not primitives or text_at(one, "name") in primitives]
     if not held:
         raise Failure("no such definition is held", ExitCode.NOT_FOUND)
-    echo("\n\n".join(_describe_held(one) for one in held), err=True)
+    echo(join((_describe_held(one) for one in held), "\n\n"), err=True)
     confirm(f"Accept {len(held)} of {name}?", is_sure=yes)
     names = list(primitives) or [text_at(one, "name") for one in held]
     digests = [text_at(one, "digest") for one in held]
@@ -85,7 +85,7 @@ def list_live_primitives(
     context.show(items, lambda: render_table(titles, [[text_at(item, key) for key in names] for item in items]))
 
 
-def _describe_held(one: JsonObject) -> str:
+def _describe_held(one: JsonObject) -> Shown:
     """Render a held definition: the members that differ from the accepted one, or all members of a new one."""
     pairs = [(name, text_at(one, name)) for name in ("name", "family", "remote")]
     pairs += [("finding", finding) for finding in _findings(one)]

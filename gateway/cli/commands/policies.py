@@ -9,7 +9,7 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.kinds.option_types import read_member
 from gateway.cli.kinds.single_commands import SingletonCommands
-from gateway.cli.output.printing import echo
+from gateway.cli.output.printing import Shown, echo
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
 from gateway.cli.output.tables import render_pairs
 from gateway.domain.tenancy.policy import Limits
@@ -26,7 +26,7 @@ def _warn(context: AdminContext, written: JsonObject) -> None:
             echo(f"warning: {warning}", err=True)
 
 
-def _describe(found: JsonObject) -> str:
+def _describe(found: JsonObject) -> Shown:
     decisions = [(level, text_at(found, level)) for level in _LEVELS]
     limits = [(name, _describe_limit(found, name)) for name in _LIMITS]
     origins = "any" if found.get("http_origins") is None else text_at(found, "http_origins") or "none"

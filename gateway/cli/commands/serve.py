@@ -1,6 +1,7 @@
 """`gateway serve` and `gateway migrate`: run the gateway, and prepare its database."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -11,7 +12,7 @@ from gateway.cli.client.locations import OPERATOR_KEY_FILE
 from gateway.cli.failures import failure_of
 from gateway.cli.input.options import wants_json
 from gateway.cli.logged_command import logs_json, show_line
-from gateway.cli.output.printing import show
+from gateway.cli.output.printing import Shown, show
 from gateway.cli.output.tables import render_pairs
 from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import GatewayError
@@ -42,7 +43,7 @@ def migrate_database() -> None:
     except GatewayError as error:
         raise failure_of(error) from None
     text = f"applied {', '.join(applied)}" if applied else "nothing to do: the database is at this version"
-    _print({"applied": applied}, text, as_json=wants_json())
+    _print({"applied": applied}, lambda: text, as_json=wants_json())
 
 
 async def _migrate(settings: Settings) -> list[str]:
@@ -69,15 +70,15 @@ def _announce(running: Running, *, as_json: bool) -> None:
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
         ("operator key", print_operator_key(running)),
     ]
-    _print(facts, render_pairs(pairs), as_json=as_json)
+    _print(facts, lambda: render_pairs(pairs), as_json=as_json)
 
 
-def _print(facts: dict[str, object], text: str, *, as_json: bool) -> None:
+def _print(facts: dict[str, object], text: Callable[[], Shown], *, as_json: bool) -> None:
     """Print the facts as one line if logs are JSON, else in the format that `--json` selects."""
     if logs_json():
         show_line(facts)
     else:
-        show(facts, lambda: text, as_json=as_json)
+        show(facts, text, as_json=as_json)
 
 
 def _admin_url_line(running: Running) -> str:

@@ -29,6 +29,7 @@ from gateway.cli.input.selections import selection_options
 from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.options import replace_option
 from gateway.cli.kinds.output import render_object
+from gateway.cli.output.printing import Shown, join
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import (
     count_tools,
@@ -235,7 +236,7 @@ def _set_declared(context: AdminContext, file: str, given: JsonObject, flags: Js
         return context.admin.send("PUT", path + query, fields | flags)
 
     done = send_all(read_declarations(file), send)
-    context.show(done, lambda: "\n".join(_render_import(one, text_at(one, "name")) for one in done))
+    context.show(done, lambda: join(_render_import(one, text_at(one, "name")) for one in done))
 
 
 def _describe_refresh(item: JsonObject) -> JsonObject:
@@ -278,7 +279,7 @@ def _replace(
         return upload(context.admin, progress, request)
 
 
-def _render_import(response: JsonObject, name: str) -> str:
+def _render_import(response: JsonObject, name: str) -> Shown:
     """Render the result of an import: a summary, or the complete report for a dry run, which stores none."""
     report, changes = to_object(response.get("report")), to_object(response.get("changes"))
     if response.get("dry_run") is True:

@@ -21,7 +21,7 @@ from gateway.cli.input.import_request import import_fields
 from gateway.cli.input.json_fields import JsonObject, number_at, to_object
 from gateway.cli.input.options import wants_json
 from gateway.cli.output.client_lines import call_line, render_clients
-from gateway.cli.output.printing import show
+from gateway.cli.output.printing import Shown, show
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import count_tools, join_parts, render_prices, render_reasons, render_totals
 from gateway.domain.tenancy.client_setup import ClientTarget, client_lines
@@ -120,7 +120,7 @@ def _facts(trial: Trial) -> JsonObject:
     }
 
 
-def _render(trial: Trial) -> str:
+def _render(trial: Trial) -> Shown:
     allowed = ", ".join(trial.reachable)
     note = f"calls can reach {allowed} on this machine, which you named, and no other private address"
     return join_parts(
@@ -133,5 +133,5 @@ def _render(trial: Trial) -> str:
     )
 
 
-def _render_report(report: JsonObject) -> str:
+def _render_report(report: JsonObject) -> Shown:
     return join_parts(render_totals(report), render_prices(report), render_reasons(report))

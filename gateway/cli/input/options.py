@@ -13,37 +13,13 @@ from click.core import ParameterSource
 from gateway.cli.client.locations import DEFAULT_FOLDER, DEFAULT_URL, check_url, mcp_url
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
+from gateway.cli.input.times import DurationType
 
 _META_PREFIX = "gateway.cli."
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-class DurationType(click.ParamType[int]):
-    """A duration such as `90s`, `30m`, `24h` or `7d`, in seconds.
-
-    A number without a unit is refused, unless the option took plain seconds before it took units.
-    """
-
-    name = "duration"
-
-    def __init__(self, *, plain: str = "") -> None:
-        self._plain = plain
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number of seconds; any other format is a usage error."""
-        text = str(value) + (self._plain if str(value).isdecimal() else "")
-        if not text[:-1].isdecimal() or not text.isascii() or text[-1] not in _SECONDS:
-            self.fail("must be a number with s, m, h or d, such as 24h", param, ctx)
-        return int(text[:-1]) * _SECONDS[text[-1]]
-
-
-def write_duration(seconds: int) -> str:
-    """The duration with the largest unit that gives a whole number."""
-    unit, factor = next((one for one in reversed(_SECONDS.items()) if seconds and seconds % one[1] == 0), ("s", 1))
-    return f"{seconds // factor}{unit}"
 
 
 DURATION = DurationType()
+"""The type of options for durations."""
 DURATION_OR_SECONDS = DurationType(plain="s")
 """The type of options that took plain seconds in earlier releases."""
 

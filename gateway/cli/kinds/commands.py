@@ -29,6 +29,7 @@ from gateway.cli.kinds.options import (
 )
 from gateway.cli.kinds.output import render_list, render_object
 from gateway.cli.kinds.places import RENAME, naming_of, place_of, send_declared
+from gateway.cli.output.printing import Shown, join
 from gateway.cli.output.tables import render_table
 from gateway.kinds.kind import SHOWN_ONLY, Kind
 from gateway.kinds.members import keeps, settable
@@ -146,7 +147,7 @@ class KindCommands:
             rotated = context.admin.send("POST", place_of(context, kind, name, "rotate"))
             context.show(rotated, lambda: self._written_line(context, "rotated", rotated))
 
-    def _written_line(self, context: AdminContext, result: str, one: JsonObject) -> str:
+    def _written_line(self, context: AdminContext, result: str, one: JsonObject) -> Shown:
         """The line about a written object; one with a generated secret is shown whole, because that is shown once."""
         by_key = self.kind.key_in or self.kind.is_operators
         line = f"{result} {text_at(one, self.kind.keyed if by_key else 'name') or text_at(one, 'id')}"
@@ -154,7 +155,7 @@ class KindCommands:
             line = f"{line}\n{self.remark(context, one)}"
         secret = text_at(one, "secret")
         shown = render_object(self.kind, one, base=context.admin.url)
-        return f"{line}\n\n{shown}\n\nsecret  {secret}" if secret else line
+        return join([line, shown, f"secret  {secret}"], "\n\n") if secret else line
 
     @property
     def _path(self) -> str:
@@ -255,7 +256,7 @@ class KindCommands:
 
             for_each(declarations, validate, lambda _: None)
         done = send_all(declarations, send)
-        lines = "\n".join(self._written_line(context, _RESULTS[verb], one) for one in done)
+        lines = join(self._written_line(context, _RESULTS[verb], one) for one in done)
         context.show(done[0] if is_one else done, lambda: lines)
 
 

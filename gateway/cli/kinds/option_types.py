@@ -1,6 +1,6 @@
 """Types of options of declared members that click does not have."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -10,7 +10,9 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.references import parse_reference
-from gateway.kinds.members import entries_of, settable
+from gateway.cli.input.times import write_duration, write_milliseconds
+from gateway.domain.members.markers import Shape
+from gateway.kinds.members import Member, entries_of, settable
 
 
 def read_member(spec: str, member: str) -> object:
@@ -23,6 +25,19 @@ def read_member(spec: str, member: str) -> object:
     if content.keys() != {member}:
         raise Failure(f"{spec}: must have exactly the member `{member}`", ExitCode.USAGE)
     return content[member]
+
+
+_WRITERS: Mapping[Shape, Callable[[int], str]] = {
+    Shape.DURATION: write_duration,
+    Shape.MILLISECONDS: write_milliseconds,
+    Shape.DAYS: lambda days: f"{days}d",
+}
+
+
+def write_number(member: Member, value: object) -> str | None:
+    """Write a number that is a duration as the options take it; None for any other value."""
+    write = next((write for shape, write in _WRITERS.items() if shape in member.marks), None)
+    return write(value) if write is not None and isinstance(value, int) else None
 
 
 class Assignment(click.ParamType[Any]):
@@ -79,19 +94,6 @@ class ReferenceText(click.ParamType[Any]):
 
 def _name_of(param: click.Parameter | None) -> str:
     return "" if param is None else param.opts[0]
-
-
-class Days(click.ParamType[Any]):
-    """A number of days such as 90d or 90."""
-
-    name = "days"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
-        number = str(value).removesuffix("d")
-        if not (number.isascii() and number.isdigit()):
-            self.fail("must be a number of days such as 90d", param, ctx)
-        return int(number)
 
 
 class OrNothing(click.ParamType[Any]):

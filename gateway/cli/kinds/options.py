@@ -13,14 +13,15 @@ import click
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
-from gateway.cli.input.options import DURATION_OR_SECONDS, write_duration
+from gateway.cli.input.options import DURATION_OR_SECONDS
 from gateway.cli.input.secrets import read_secret
+from gateway.cli.input.times import DaysType, MillisecondsType
 from gateway.cli.kinds.option_types import (
     Assignment,
-    Days,
     OrNothing,
     ReferenceText,
     read_member,
+    write_number,
 )
 from gateway.domain.members.markers import Bounds, Setter, Shape
 from gateway.domain.tenancy.secret_references import SecretReference
@@ -124,8 +125,8 @@ def write_options(kind: Kind[Any] | Singleton[Any], fields: JsonObject) -> Itera
                 yield f"--{one.name} {one.name}.yaml"
             elif one.member.is_secret:
                 yield f"--{one.name} env:{str(fields.get('name', one.name)).upper()}_{one.name.upper()}"
-            elif Shape.DURATION in one.member.marks and isinstance(value, int):
-                yield f"--{one.name} {write_duration(value)}"
+            elif written := write_number(one.member, value):
+                yield f"--{one.name} {written}"
             elif one.member.name == _ENABLED:
                 yield "--enable" if value else "--disable"
             elif isinstance(value, bool):
@@ -149,6 +150,8 @@ def _options(of: type, *, is_new: bool, parent: Member | None = None) -> Iterato
             name = prefix + (member.option.name or _without_unit(member))
             older = [each.option.older.get(member.name, "") for each in (parent, member) if each is not None]
             found = [each for each in older if each]
+            if Shape.MILLISECONDS in member.marks:
+                found.append(f"{prefix}{member.name}".replace("_", "-"))
             yield OptionOf(name=name.replace("_", "-"), parent=parent, member=member, older=found, is_new=is_new)
 
 
@@ -188,7 +191,8 @@ def _file_option(one: OptionOf, about: str) -> Callable[[Command], Command]:
 
 
 def _without_unit(member: Member) -> str:
-    return member.name.removesuffix("_s") if Shape.DURATION in member.marks else member.name
+    units = {Shape.DURATION: "_s", Shape.MILLISECONDS: "_ms"}
+    return member.name.removesuffix(next((unit for shape, unit in units.items() if shape in member.marks), ""))
 
 
 class _RenamedOption(click.Option):
@@ -214,12 +218,14 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
     if bare is SecretReference:
         return ReferenceText()
     if Shape.DAYS in member.marks:
-        return Days()
+        return DaysType()
     if Shape.DURATION in member.marks:
         return DURATION_OR_SECONDS
     if isinstance(bare, type) and issubclass(bare, StrEnum):
         return click.Choice([each.value for each in bare])
     bounds = member.mark(Bounds)
+    if bounds is not None and Shape.MILLISECONDS in member.marks:
+        return MillisecondsType(int(bounds.least), int(bounds.most))
     if bounds is not None and bare is float:
         return click.FloatRange(bounds.least, bounds.most, min_open=bounds.is_open)
     if bounds is not None:
@@ -231,12 +237,11 @@ def _about(one: OptionOf) -> str:
     text = one.member.about
     if one.member.is_secret:
         text += " VALUE may be @FILE or env:NAME."
-    if Shape.DURATION in one.member.marks:
-        bounds = one.member.mark(Bounds)
-        limits = (
-            "" if bounds is None else f" ({write_duration(ceil(bounds.least))} to {write_duration(int(bounds.most))})"
-        )
-        text = text.replace(" in seconds", limits)
+    bounds = one.member.mark(Bounds)
+    if bounds is not None:
+        least, most = (write_number(one.member, one_bound) for one_bound in (ceil(bounds.least), int(bounds.most)))
+        text = text.replace(" in seconds", f" ({least} to {most})") if Shape.DURATION in one.member.marks else text
+        text = text.replace("Milliseconds that", f"Time ({least} to {most}) that")
     if one.parent is not None:
         text = f"{one.parent.name.replace('_', ' ').capitalize()}: {text}"
     nothing = one.member.option.nothing
@@ -251,7 +256,7 @@ def _default(member: Member) -> str:
     value = member.default
     if isinstance(value, bool) or not isinstance(value, int | StrEnum):
         return ""
-    return f" Default: {write_duration(value) if Shape.DURATION in member.marks and isinstance(value, int) else value}."
+    return f" Default: {write_number(member, value) or value}."
 
 
 def _add(fields: JsonObject, one: OptionOf, value: object) -> None:

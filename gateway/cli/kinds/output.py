@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
-from gateway.cli.input.options import write_duration
 from gateway.cli.input.references import write_reference
+from gateway.cli.kinds.option_types import write_number
+from gateway.cli.output.printing import Shown, join
 from gateway.cli.output.tables import render_pairs, render_table, shorten, thousands
 from gateway.domain.members.markers import JsonFormat, Shape
 from gateway.domain.tenancy.secret_references import SecretReference
@@ -31,7 +32,7 @@ class Field:
     @property
     def title(self) -> str:
         """The name for people: a time is named by its event."""
-        unit = "_s" if self.is_duration else "_at"
+        unit = "_s" if self.is_duration else "_ms" if Shape.MILLISECONDS in self.member.marks else "_at"
         words = self.path[1:] if self.path[0] == STATUS else self.path[-1:]  # parts of a status have equal names
         return " ".join(words).removesuffix(unit).replace("_", " ")
 
@@ -54,15 +55,15 @@ class Field:
             return write_reference(to_object(value))
         if value is None and self.member.option.nothing:
             return self.member.option.nothing
-        if self.is_duration and isinstance(value, int):
-            return write_duration(value)
+        if written := write_number(self.member, value):
+            return written
         is_number = isinstance(value, int) and not isinstance(value, bool)
         if self.member.mark(JsonFormat) == _RELATIVE and str(value).startswith("/"):
             return f"{base}{value}"
         return thousands(value) if is_number and isinstance(value, int) else as_text(value)
 
 
-def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
+def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> Shown:
     """Render the listed members of objects as a table."""
     listed = [one for one in _fields(kind) if one.member.is_listed]
     # The longest text is the last column.
@@ -76,7 +77,7 @@ def render_list(kind: Kind[Any], items: Sequence[JsonObject]) -> str:
 
 def render_object(
     kind: Kind[Any] | Singleton[Any], found: JsonObject, *, base: str = "", facts: Sequence[tuple[str, str]] = ()
-) -> str:
+) -> Shown:
     """Render all members of an object; null and empty ones are omitted. Paths are completed by the URL `base`.
 
     `facts` are further lines. JSON objects follow the lines.
@@ -94,7 +95,7 @@ def render_object(
     pairs += [(name.removesuffix("_at"), as_text(found.get(name))) for name in _TIMES]
     objects = [(one.title, pick(found, *one.path)) for one in fields if one.is_object and len(one.path) == 1]
     parts = [f"{title}:\n{_indent(value)}" for title, value in objects if value is not None]
-    return "\n\n".join([render_pairs([*pairs, *facts]), *parts])
+    return join([render_pairs([*pairs, *facts]), *parts], "\n\n")
 
 
 def _key_of(kind: Kind[Any]) -> str:

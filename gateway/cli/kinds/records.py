@@ -8,12 +8,13 @@ from gateway.cli.click_group import Commands
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.list_options import list_options_of
 from gateway.cli.item_commands import BY_ID, Naming, add_list, add_show
+from gateway.cli.output.printing import Shown
 from gateway.kinds.members import shown
 from gateway.kinds.record import AnyRecord
 
 
 def record_group(
-    record: AnyRecord, about: str, *, naming: Naming = BY_ID, describe: Callable[[JsonObject], str] | None = None
+    record: AnyRecord, about: str, *, naming: Naming = BY_ID, describe: Callable[[JsonObject], Shown] | None = None
 ) -> click.Group:
     """Build the group with `list` and `show`; `about` is its help. Actions are added to it.
 

@@ -14,6 +14,7 @@ from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.kinds.options import OptionOf, add_options, fields_of, options_of, replace_option, write_options
 from gateway.cli.kinds.output import render_object
+from gateway.cli.output.printing import Shown
 from gateway.kinds.members import keeps
 from gateway.kinds.singleton import Singleton
 
@@ -35,7 +36,7 @@ class SingletonCommands:
     """The words before the verb in examples, if they are not the name of the group."""
     about: str = ""
     """The help of the group, if it has other commands."""
-    describe: Callable[[JsonObject], str] | None = None
+    describe: Callable[[JsonObject], Shown] | None = None
     """Describes the object for people, if its members one by one do not."""
     warn: Callable[[AdminContext, JsonObject], None] = _warn_nothing
     """Prints warnings about a written object."""
@@ -89,7 +90,7 @@ class SingletonCommands:
             raise Failure("give FILE or options, not both", ExitCode.USAGE)
         return only_one(read_declarations(file)).content
 
-    def _text(self, found: JsonObject) -> str:
+    def _text(self, found: JsonObject) -> Shown:
         return self.describe(found) if self.describe else render_object(self.kind, found) or "nothing is set"
 
     def _example(self, verb: str) -> str:

@@ -20,7 +20,7 @@ from gateway.cli.manifests.places import ManifestFaults
 from gateway.cli.manifests.plan_file import new_plan, read_plan
 from gateway.cli.manifests.tenant_request import Permissions, TenantRequest, requests_for
 from gateway.cli.manifests.tenant_runs import Outcome, TenantRun, TenantRuns
-from gateway.cli.output.printing import echo
+from gateway.cli.output.printing import Shown, echo, join
 
 
 @click.command("diff")
@@ -184,8 +184,8 @@ def _runs(context: AdminContext, requests: Sequence[TenantRequest], *, is_lenien
     return TenantRuns(admin=context.admin, values=values, runs=[TenantRun(request=one) for one in requests])
 
 
-def _text(runs: TenantRuns) -> str:
-    return "\n".join(render(run.request.tenant, run.response) for run in runs.runs if run.response)
+def _text(runs: TenantRuns) -> Shown:
+    return join(render(run.request.tenant, run.response) for run in runs.runs if run.response)
 
 
 def _short_text(runs: TenantRuns) -> str:

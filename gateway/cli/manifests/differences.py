@@ -1,8 +1,6 @@
 """Differences between manifests and a gateway, as text for people: one line for each object and changed value."""
 
 import json
-import os
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from dataclasses import dataclass
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.manifests.limits import MAX_SHOWN_CHANGES
 from gateway.cli.manifests.tenant_request import name_of_object, objects_of
-from gateway.cli.output.printing import colored
+from gateway.cli.output.printing import Shown, colored, join
 from gateway.cli.output.tables import clean, count, shorten
 
 NONE = "none"
@@ -49,22 +47,22 @@ def summary(responses: Sequence[JsonObject]) -> str:
     return ", ".join([*parts, f"{unchanged} unchanged"])
 
 
-def render(tenant: str, response: JsonObject) -> str:
+def render(tenant: str, response: JsonObject) -> Shown:
     """The differences of one tenant, in color on a terminal (https://no-color.org)."""
-    lines = [f"tenant {clean(tenant)}: {summary([response])}"]
+    lines: list[Shown] = [f"tenant {clean(tenant)}: {summary([response])}"]
     for one in objects_of(response):
         lines += _lines(one)
-    return "\n".join(lines)
+    return join(lines)
 
 
-def _lines(one: JsonObject) -> Iterator[str]:
+def _lines(one: JsonObject) -> Iterator[Shown]:
     action = text_at(one, "action")
     has_drifted = one.get("drift") is True
     if action == NONE and not has_drifted:
         return
     look = _LOOKS.get(action, _UNKNOWN)
     drift = " (differs from what this set applied last)" if has_drifted else ""
-    yield _colored(f"  {look.mark} {clean(name_of_object(one))}{drift}", look.color)
+    yield colored(f"  {look.mark} {clean(name_of_object(one))}{drift}", look.color)
     changes = to_objects(one.get("changes"))
     for change in changes[:MAX_SHOWN_CHANGES]:
         pointer = shorten(text_at(change, "pointer") or "all", _LONGEST)
@@ -82,8 +80,3 @@ def _lines(one: JsonObject) -> Iterator[str]:
 
 def _value(change: JsonObject, side: str) -> str:
     return shorten(json.dumps(change.get(side), ensure_ascii=False), _LONGEST)
-
-
-def _colored(text: str, color: str) -> str:
-    has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return colored(text, color) if has_colors else text

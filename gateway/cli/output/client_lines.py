@@ -9,6 +9,7 @@ from itertools import islice
 from gateway.cli.client.mcp_endpoint import mirrored_headers
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object
 from gateway.cli.output.limits import MAX_SEARCHED_TOOLS
+from gateway.cli.output.printing import Shown
 from gateway.cli.output.tables import render_pairs
 from gateway.domain.http.mcp_requests import request_body, request_headers
 from gateway.domain.tenancy.client_setup import ClientTarget, client_lines, curl_line
@@ -58,7 +59,7 @@ def call_line(target: ClientTarget, tools: Iterable[JsonObject]) -> str:
     return curl_line(target.url, headers, request_body("tools/call", {"name": name, "arguments": arguments}))
 
 
-def render_clients(target: ClientTarget, *, call: str = "") -> str:
+def render_clients(target: ClientTarget, *, call: str = "") -> Shown:
     """Render the lines of all clients: URL and headers first; the example call, if any, last."""
     pairs = [("MCP URL", target.url), *(("header", f"{name}: {value}") for name, value in target.headers.items())]
     return render_pairs([*pairs, *client_lines(target), ("a safe call", call)])

@@ -1,15 +1,24 @@
 """Text for the terminal: everything that commands print passes here.
 
 Names, texts and errors can come from a hostile server, upstream or tenant. Characters that control a terminal or
-reorder its text are printed as escapes, such as `\\x1b` and `\\u202e`.
+reorder its text are printed as escapes, such as `\\x1b` and `\\u202e`. A color is a style of a Rich text beside its
+characters, so no character of a text can be one.
 """
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
+
+from gateway.cli.output.terminal import has_colors
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+Shown: TypeAlias = "str | Text"
+"""Output of a command: plain text, or text with colors."""
 
 _HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except line ends and tabs
@@ -19,20 +28,37 @@ _HIDDEN: Final = re.compile(
 """Characters that a terminal obeys or hides. The joiners U+200C and U+200D stay: Persian and emoji need them."""
 
 
-_COLORS: Final = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
-_COLORED: Final = re.compile("\ue0f0(3[1-6])\ue0f1|\ue0f2")
-
-
-def show(value: object, text: Callable[[], str], *, as_json: bool) -> None:
+def show(value: object, text: Callable[[], Shown], *, as_json: bool) -> None:
     """Print the value as JSON or as text."""
     shown = _as_json(value) if as_json else text()
     if shown:
         echo(shown)
 
 
-def echo(text: str = "", *, err: bool = False) -> None:
+def echo(text: Shown = "", *, err: bool = False) -> None:
     """Print text and a line end to standard output, or to standard error."""
-    click.echo(_COLORED.sub(_as_color, visible(text)), err=err)  # guard: printed-controls
+    if isinstance(text, str) or not has_colors(err=err):
+        click.echo(visible(str(text)), err=err)  # guard: printed-controls
+    else:
+        click.echo(_with_colors(text), err=err, color=True)
+
+
+def join(parts: Iterable[Shown], separator: str = "\n") -> Shown:
+    """Join texts; the colors of each stay."""
+    found = list(parts)
+    plain = [part for part in found if isinstance(part, str)]
+    if len(plain) == len(found):
+        return separator.join(plain)
+    from rich.text import Text  # noqa: PLC0415  # a command without colors needs no Rich
+
+    return Text(separator).join(Text(visible(part)) if isinstance(part, str) else part for part in found)
+
+
+def colored(text: str, color: str) -> "Text":
+    """Give a text a color, which a terminal shows."""
+    from rich.text import Text  # noqa: PLC0415  # a command without colors needs no Rich
+
+    return Text(visible(text), style=color)
 
 
 def ask_yes_no(question: str, *, default: bool = False) -> bool:
@@ -58,13 +84,17 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
-def colored(text: str, color: str) -> str:
-    """Mark text with a color, which `echo` turns into escape sequences; no mark can hide text."""
-    return f"\ue0f0{_COLORS[color]}\ue0f1{text}\ue0f2"
+def _with_colors(text: "Text") -> str:
+    """Write the styles of a text as escape sequences; those that its characters contain become visible."""
+    from rich.color import ColorSystem  # noqa: PLC0415  # a command without colors needs no Rich
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
-
-def _as_color(found: re.Match[str]) -> str:
-    return f"\x1b[{found[1] or 0}m"
+    shown: list[str] = []
+    for segment in Text.assemble(text).render(Console(color_system="standard", legacy_windows=False)):
+        line = visible(segment.text)  # guard: colored-controls
+        shown.append(segment.style.render(line, color_system=ColorSystem.STANDARD) if segment.style else line)
+    return "".join(shown)
 
 
 def _as_json(value: object) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_objects
 from gateway.cli.output.limits import MAX_EXAMPLES, MAX_NOTES, MAX_WARNINGS
+from gateway.cli.output.printing import Shown, join
 from gateway.cli.output.tables import clean, count, render_table, shorten, thousands
 from gateway.domain.updates.import_reports import Status
 
@@ -49,7 +50,7 @@ def _render_examples(report: JsonObject, member: str, kind: str) -> str:
     return f"\n{count(sum(counts.values()), 'example')} of {kind}: {results}"
 
 
-def render_reasons(report: JsonObject) -> str:
+def render_reasons(report: JsonObject) -> Shown:
     """Render needs, then degraded and skipped operations by reason, the most frequent first; then all remarks."""
     lines: list[str] = []
     for status in (Status.DEGRADED, Status.SKIPPED):
@@ -111,7 +112,7 @@ def _render_finding(finding: JsonObject) -> str:
     return clean(f"  {kind} in {where or 'the document'}: {text_at(finding, 'excerpt')}")
 
 
-def render_operations(report: JsonObject) -> str:
+def render_operations(report: JsonObject) -> Shown:
     """Render one line for each operation."""
     rows = [
         (
@@ -126,7 +127,7 @@ def render_operations(report: JsonObject) -> str:
     return render_table(("status", "method", "path", "tool", "reasons"), rows)
 
 
-def render_prices(report: JsonObject) -> str:
+def render_prices(report: JsonObject) -> Shown:
     """Render the most expensive tools as a table; empty without tools."""
     rows = [
         (text_at(price, "tool"), thousands(number_at(price, "bytes")), thousands(number_at(price, "estimated_tokens")))
@@ -135,16 +136,16 @@ def render_prices(report: JsonObject) -> str:
     return render_table(("largest tools", "bytes", "tokens (estimate)"), rows, numbers=(1, 2)) if rows else ""
 
 
-def render_report(report: JsonObject) -> str:
+def render_report(report: JsonObject) -> Shown:
     """Render the complete report: operations, suspicious text, remarks, the most expensive tools, totals and needs."""
     remarks = (render_findings(report), render_warnings(report), render_notes(report))
     totals = join_parts(render_totals(report), render_needs(report))
     return join_parts(render_operations(report), *remarks, render_prices(report), totals)
 
 
-def join_parts(*parts: str) -> str:
+def join_parts(*parts: Shown) -> Shown:
     """Join paragraphs with an empty line between them; empty parts are omitted."""
-    return "\n\n".join(part for part in parts if part)
+    return join((part for part in parts if part), "\n\n")
 
 
 def _group(operations: Iterable[JsonObject], status: Status) -> Mapping[str, Sequence[str]]:

@@ -1,6 +1,7 @@
 """Text of a report on rules of the policy or of access: the primitives that each matches, and warnings."""
 
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list, to_objects
+from gateway.cli.output.printing import Shown
 from gateway.cli.output.reports import join_parts
 from gateway.cli.output.tables import render_table
 from gateway.definitions.excerpts import shorten
@@ -18,7 +19,7 @@ def list_warnings(found: JsonObject) -> list[str]:
     ]
 
 
-def describe_matches(found: JsonObject) -> str:
+def describe_matches(found: JsonObject) -> Shown:
     """Render the report."""
     rows = [
         (text_at(rule, "rule"), text_at(rule, "count"), shorten(text_at(rule, "names")))

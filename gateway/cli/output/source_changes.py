@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, text_at, to_list, to_objects
+from gateway.cli.output.printing import Shown
 from gateway.cli.output.reports import join_parts, render_findings
 from gateway.cli.output.tables import clean, count, render_table, thousands
 
@@ -21,13 +22,13 @@ def count_changes(changes: JsonObject) -> str:
     return "no tool is changed" if changes else ""
 
 
-def render_changes(changes: JsonObject) -> str:
+def render_changes(changes: JsonObject) -> Shown:
     """Render sensitive differences and suspicious text, one line for each changed tool, and the numbers of changes."""
     first = (_render_sensitive(changes), render_findings(changes))
     return join_parts(*first, _render_table(changes), count_changes(changes))
 
 
-def render_differences(changes: JsonObject) -> str:
+def render_differences(changes: JsonObject) -> Shown:
     """Render every difference with its old and new value, grouped by tool."""
     tools = [_render_tool(word, change) for word in _CHANGE_KINDS for change in to_objects(changes.get(word))]
     shown = to_objects(changes.get("document"))
@@ -49,7 +50,7 @@ def _name_tools(change: JsonObject) -> str:
     return clean(f"{count(number, 'tool')}: {', '.join(named)}{', …' if number > len(named) else ''}")
 
 
-def _render_table(changes: JsonObject) -> str:
+def _render_table(changes: JsonObject) -> Shown:
     rows = [
         [
             word,

@@ -36,6 +36,8 @@ class Shape(Enum):
     """A number of days, for which the command line takes `90d`."""
     DURATION = auto()
     """A number of seconds, for which the command line takes a duration such as `15m`."""
+    MILLISECONDS = auto()
+    """A number of milliseconds, for which the command line takes a duration such as `500ms`."""
     SETTING = auto()
     """A member whose default is a setting of the installation."""
     OWN = auto()

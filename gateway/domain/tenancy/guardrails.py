@@ -55,7 +55,10 @@ class HookSettings:
         CredentialName, About("The stored credential that signs requests; its value is `whsec_` and base64.")
     ]
     timeout_ms: Annotated[
-        int, Bounds(least=50, most=5000), About("Milliseconds that a call waits for the response.")
+        int,
+        Bounds(least=50, most=5000),
+        Shape.MILLISECONDS,
+        About("Milliseconds that a call waits for the response."),
     ] = 1000
     fail: Annotated[
         HookFailure,

@@ -11,7 +11,7 @@ from gateway.kinds.singletons import SINGLETONS
 
 REPORT = """
 import sys
-print(*sys.modules, file=sys.stderr)
+print(*(name for name, module in sys.modules.items() if module is not None), file=sys.stderr)
 """
 SERVE = f"""
 from gateway.cli.commands.servers import import_serving

@@ -9,7 +9,7 @@ def test_objects_of_an_item_are_shown_without_the_syntax_of_python() -> None:
     """Ours: an object shows its set members, and several are distinguished (CLI-1)."""
     rules = [{"group": "engineers", "scope": None, "profiles": ["a", "b"]}, {"scope": "tools"}]
 
-    shown = render_fields({"rules": rules, "more": {}, "at": {"enabled": True}})
+    shown = str(render_fields({"rules": rules, "more": {}, "at": {"enabled": True}}))
 
     assert shown.splitlines() == ["rules  group=engineers profiles=a, b; scope=tools", "at     enabled=yes"]
 
@@ -18,6 +18,6 @@ def test_each_column_has_a_title_of_its_own() -> None:
     """Ours: a time is named by its event, unless the event is a column itself (CLI-1)."""
     item: dict[str, Any] = {"delivered": 5, "delivered_at": "today", "created_at": "yesterday"}
 
-    heading = render_items([item], ("delivered", "delivered_at", "created_at")).splitlines()[0]
+    heading = str(render_items([item], ("delivered", "delivered_at", "created_at"))).splitlines()[0]
 
     assert heading.lower().split() == ["delivered", "delivered", "at", "created"]

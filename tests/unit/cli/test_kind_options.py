@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gateway.cli.input.options import write_duration
+from gateway.cli.input.times import write_duration
 from gateway.cli.kinds.options import add_options, fields_of, options_of
 from gateway.kinds.kind import Kind
 from gateway.kinds.selections import GUARDRAIL
@@ -50,7 +50,7 @@ def test_help_has_the_new_names_and_the_defaults() -> None:
     words = created.split()
     assert {"--scope-name", "--hook-url", "--hook-fail"} <= {*words}
     assert not {"--tool", "--hook", "--fail"} & {word.strip(",") for word in words}
-    assert [text in " ".join(words) for text in ("Default: 100.", "Default: 1000.", "Default: closed.")] == [True] * 3
+    assert [text in " ".join(words) for text in ("Default: 100.", "Default: 1s.", "Default: closed.")] == [True] * 3
     assert "Default:" not in changed
 
 

@@ -13,7 +13,7 @@ from gateway.cli.input.client_options import ClientOptions, client_options, desc
 from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list, to_object, to_objects
 from gateway.cli.kinds.single_commands import SingletonCommands
-from gateway.cli.output.printing import echo
+from gateway.cli.output.printing import Shown, echo
 from gateway.cli.output.reports import join_parts
 from gateway.cli.output.rule_matches import describe_matches, list_warnings
 from gateway.cli.output.tables import render_pairs, render_table
@@ -30,7 +30,7 @@ def _warn(context: AdminContext, written: JsonObject) -> None:
         echo(f"warning: {warning}", err=True)
 
 
-def _describe(found: JsonObject) -> str:
+def _describe(found: JsonObject) -> Shown:
     rules = [(f"rule {number}", _describe_rule(rule)) for number, rule in enumerate(to_objects(found.get("rules")), 1)]
     roles = [(f"role {number}", _describe_role(rule)) for number, rule in enumerate(to_objects(found.get("roles")), 1)]
     return render_pairs([*rules, ("without a rule", text_at(found, "default")), *roles])
@@ -95,7 +95,7 @@ def check_access(context: AdminContext, family: str | None, denied: bool, **clie
     titles = ("access", "family", "source", "name", "reason")
     roles = ", ".join(map(as_text, to_list(pages[0].get("roles"))))
 
-    def describe() -> str:
+    def describe() -> Shown:
         table = render_table(titles, [_row(one) for one in items])
         return join_parts(table, f"roles: {roles}" if roles else "")
 

@@ -7,12 +7,14 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.input.json_fields import JsonObject, text_at, to_object
+from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object
 from gateway.cli.input.options import DURATION, DURATION_OR_SECONDS
 from gateway.cli.input.references import parse_reference, write_reference
 from gateway.cli.input.secrets import read_secret
-from gateway.cli.item_commands import add_delete, add_show
+from gateway.cli.input.times import write_duration
+from gateway.cli.item_commands import add_delete, add_show, pair_of
 from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.output.printing import Shown
 from gateway.cli.output.tables import render_pairs
 from gateway.kinds.identity import ISSUER
 
@@ -246,11 +248,11 @@ def _rules(admitted: Sequence[str], profiles: Sequence[str]) -> list[JsonObject]
     return rules
 
 
-def _describe(found: JsonObject) -> str:
+def _describe(found: JsonObject) -> Shown:
     parts = {"sign_in": _CLIENT_FIELDS, "introspection": _INTROSPECTION_FIELDS, "status": _STATUS_FIELDS}
-    pairs = [(name.replace("_", " "), text_at(found, name)) for name in found if name not in parts]
+    pairs = [pair_of(found, name) for name in found if name not in parts]
     more = [
-        (f"{part} {name}".removeprefix("status ").replace("_", " "), _text(found, part, name))
+        (f"{part} {name}".removeprefix("status ").removesuffix("_s").replace("_", " "), _text(found, part, name))
         for part in parts
         for name in parts[part]
     ]
@@ -259,6 +261,8 @@ def _describe(found: JsonObject) -> str:
 
 def _text(found: JsonObject, part: str, name: str) -> str:
     client = to_object(found.get(part))
+    if name.endswith("_s") and client.get(name) is not None:
+        return write_duration(number_at(client, name))
     reference = to_object(client.get(_REFERENCE)) if name == _REFERENCE else {}
     return write_reference(reference) if reference else text_at(client, name)
 

@@ -14,8 +14,9 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_object, to_objects
 from gateway.cli.input.options import chosen, data_dir_option, json_option, wants_json, yes_option
 from gateway.cli.limits import ROTATION_POLL_S
-from gateway.cli.output.printing import echo, show
-from gateway.cli.output.tables import render_table, whole_seconds
+from gateway.cli.output.printing import Shown, echo, join, show
+from gateway.cli.output.tables import render_table
+from gateway.cli.output.times import show_time
 
 _PATH = path_of("secrets")
 
@@ -97,9 +98,9 @@ def _rotation_of(found: JsonObject) -> JsonObject:
     return to_object(found.get("rotation") or {})
 
 
-def _render(found: JsonObject) -> str:
+def _render(found: JsonObject) -> Shown:
     rows = [(text_at(key, "name"), _state_of(key), _describe_needs(key)) for key in to_objects(found.get("keys"))]
-    lines = [render_table(("secret key", "state", "needed by"), rows)]
+    lines: list[Shown] = [render_table(("secret key", "state", "needed by"), rows)]
     dependent = [one for key in to_objects(found.get("keys")) for one in to_objects(key.get("api_keys"))]
     dependent += to_objects(found.get("unmarked"))
     if dependent:
@@ -110,11 +111,11 @@ def _render(found: JsonObject) -> str:
         lines += ["", "API keys that need an older secret key until they are used, rotated or revoked:", listed]
     rotation = _rotation_of(found)
     if rotation:
-        ended = whole_seconds(text_at(rotation, "finished_at"))
+        ended = show_time(text_at(rotation, "finished_at"))
         state = f"finished {ended}" if ended else "running"
         done = f"{text_at(rotation, 'values_done')} values of {text_at(rotation, 'tenants_done')} tenants"
         lines += ["", f"last rotation: to {text_at(rotation, 'key_name')}, {state}, {done}"]
-    return "\n".join(lines)
+    return join(lines)
 
 
 def _state_of(key: JsonObject) -> str:

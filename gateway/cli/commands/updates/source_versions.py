@@ -14,7 +14,7 @@ from gateway.cli.input.import_request import Upload, upload
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, text_at, to_object
 from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.input.secrets import parse_credentials
-from gateway.cli.output.printing import echo, prompt
+from gateway.cli.output.printing import Shown, echo, prompt
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import join_parts, render_report, render_warnings
 from gateway.cli.output.source_changes import count_changes, render_changes, render_differences
@@ -243,20 +243,20 @@ def _find_previous(context: AdminContext, name: str) -> int:
     raise Failure(f"no kept version of {name} is older: see `gateway source versions {name}`", ExitCode.FAILED)
 
 
-def _render_refresh(found: JsonObject) -> str:
+def _render_refresh(found: JsonObject) -> Shown:
     outcome = f"{text_at(found, 'name')}: {text_at(found, 'outcome')}"
     proposal = to_object(found.get("proposal"))
     return join_parts(outcome, _render_proposal(proposal) if proposal else "")
 
 
-def _render_proposal(proposal: JsonObject) -> str:
+def _render_proposal(proposal: JsonObject) -> Shown:
     name, version = text_at(proposal, "name"), text_at(proposal, "version")
     changes = to_object(proposal.get("changes"))
     advice = f"review it: gateway source review {name}; activate it: gateway source activate {name} {version}"
     return join_parts(f"version {version} of {name} waits: {count_changes(changes)}", render_changes(changes), advice)
 
 
-def _render_review(proposal: JsonObject) -> str:
+def _render_review(proposal: JsonObject) -> Shown:
     facts = [
         (fact.replace("_", " "), clean(text_at(proposal, fact))) for fact in _PROPOSAL_FIELDS if text_at(proposal, fact)
     ]
@@ -265,19 +265,19 @@ def _render_review(proposal: JsonObject) -> str:
     return join_parts(render_pairs(facts), *parts)
 
 
-def _render_dry_run(tried: JsonObject, name: str) -> str:
+def _render_dry_run(tried: JsonObject, name: str) -> Shown:
     report, changes = to_object(tried.get("report")), to_object(tried.get("changes"))
     ending = f"{name} would become so; nothing was stored"
     return join_parts(render_report(report), render_differences(changes), render_changes(changes), ending)
 
 
-def _render_active(made: JsonObject) -> str:
+def _render_active(made: JsonObject) -> Shown:
     changes = to_object(made.get("changes"))
     version = text_at(made, "status", "active_version")
     return join_parts(f"version {version} of {text_at(made, 'name')} is active", count_changes(changes))
 
 
-def _render_versions(items: list[JsonObject]) -> str:
+def _render_versions(items: list[JsonObject]) -> Shown:
     rows = [
         [
             text_at(item, "version"),

@@ -10,6 +10,6 @@ from gateway.cli.commands import policies
 )
 def test_no_origin_is_not_any_origin(origins: list[str] | None, shown: str) -> None:
     """Ours: a policy that permits no origin is not printed as one that permits all (ADM-1)."""
-    lines = policies._describe({"http_origins": origins}).splitlines()  # pyright: ignore[reportPrivateUsage]
+    lines = str(policies._describe({"http_origins": origins})).splitlines()  # pyright: ignore[reportPrivateUsage]
 
     assert lines[-1].split() == ["http", "origins", shown]

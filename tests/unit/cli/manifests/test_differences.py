@@ -1,12 +1,13 @@
 """Differences as text for people."""
 
-import os
 import sys
 from typing import Any
 
 import pytest
 
 from gateway.cli.manifests.differences import is_different, render, summary
+from gateway.cli.output.printing import echo
+from tests.support.screens import screen
 
 _RESPONSE: dict[str, Any] = {
     "objects": [
@@ -36,7 +37,7 @@ _RESPONSE: dict[str, Any] = {
 
 def test_differences_are_lines() -> None:
     """Ours: an object and each changed value has a line without control characters; secrets have no value (CFG-1)."""
-    lines = render("acme", _RESPONSE).splitlines()
+    lines = str(render("acme", _RESPONSE)).splitlines()
 
     assert lines[:7] == [
         "tenant acme: 1 to create, 1 to change, 1 to handle otherwise, 1 unchanged",
@@ -52,20 +53,15 @@ def test_differences_are_lines() -> None:
     assert summary([{"objects": []}]) == "0 unchanged"
 
 
-@pytest.mark.parametrize(
-    ("variables", "has_colors"),
-    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
-)
-def test_colors_are_for_terminals(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], has_colors: bool) -> None:
-    """Ours: no-color.org, and no escape sequences in files and logs."""
-    for name in ("NO_COLOR", "TERM"):
+def test_an_object_has_the_color_of_its_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a terminal distinguishes creations from changes; an escape sequence of a value stays visible (CFG-1)."""
+    for name in ("NO_COLOR", "TERM", "CLICOLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert "\x1b" not in render("acme", _RESPONSE)
-    ours, theirs = os.openpty()
-    with open(theirs, "w") as screen:  # noqa: PTH123 - a descriptor
-        monkeypatch.setattr(sys, "stdout", screen)
-        shown = render("acme", _RESPONSE)
-    os.close(ours)
-    assert ("\ue0f0" in shown) == has_colors
+    with screen() as (stream, shown):
+        monkeypatch.setattr(sys, "stdout", stream)
+        echo(render("acme", _RESPONSE))
+        monkeypatch.undo()
+
+    assert "\x1b[32m  + profile b\x1b[0m\n" in shown[0]
+    assert "\x1b[33m  ~ profile a" in shown[0]
+    assert '/description: "x\\u001b[31m" → null' in shown[0]

@@ -51,8 +51,8 @@ def test_no_call_is_offered_where_none_is_safe_and_clear() -> None:
     tools = [_tool("put", {}, reads=False), _tool("get", {"filter": {"$ref": "#/$defs/F"}}), bare]
 
     assert call_line(_TARGET, tools) == ""
-    assert "a safe call" not in render_clients(_TARGET)
-    assert render_clients(_TARGET, call="curl x").splitlines()[-1].split() == [
+    assert "a safe call" not in str(render_clients(_TARGET))
+    assert str(render_clients(_TARGET, call="curl x")).splitlines()[-1].split() == [
         "a",
         "safe",
         "call",

@@ -1,14 +1,19 @@
 """The escapes that are printed in place of characters that a terminal obeys."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from rich.text import Text
 
 from gateway.cli.audit_verifier import main as verify
-from gateway.cli.output.printing import colored, echo, prompt, show, visible
+from gateway.cli.output.printing import colored, echo, join, prompt, show, visible
+from gateway.cli.output.terminal import has_colors
+from tests.support.screens import screen
 
 _HOSTILE = "\x1b[2J\r\x07\x9b31m\u202e\u2066\U000e0041\ufeff"
 _SHOWN = "\\x1b[2J\\r\\x07\\x9b31m\\u202e\\u2066\\U000e0041\\ufeff"
@@ -84,12 +89,50 @@ def test_the_verifier_prints_a_forged_export_with_escapes(tmp_path: Path, capsys
 def test_colors_are_those_of_the_gateway_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: a color that a command gives is printed, one in a text of a server is an escape (CLI-1)."""
+    """Attack: a color that a command gives is printed; one in a text of a server is an escape (CLI-1)."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    echo(join(["\x1b[7m", colored(f"new {_HOSTILE} [red]x[/red] :bomb:", "green")]))
 
-    def keep(*_: object) -> bool:
-        return False
+    shown = f"\\x1b[7m\n\x1b[32mnew {_SHOWN} [red]x[/red] :bomb:\x1b[0m\n"
+    assert capsys.readouterr().out == shown
 
-    monkeypatch.setattr("click.utils.should_strip_ansi", keep)
-    echo(colored("new \x1b[8mx", "green"))
 
-    assert capsys.readouterr().out == "\x1b[32mnew \\x1b[8mx\x1b[0m\n"
+def test_a_style_is_no_way_around_the_escapes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: characters that reach a text with colors without being cleaned are printed as escapes (CLI-1)."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    echo(Text("a\x1b[2J\u202e", style="red"))
+
+    assert capsys.readouterr().out == "\x1b[31ma\\x1b[2J\\u202e\x1b[0m\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "at_terminal", "elsewhere"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False, False),
+        ({"NO_COLOR": ""}, True, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "0"}, True, False),
+        ({"CLICOLOR_FORCE": "1"}, True, True),
+        ({"CLICOLOR": "0"}, False, False),
+        ({"TERM": "dumb"}, False, False),
+    ],
+)
+def test_colors_follow_the_variables_that_programs_share(
+    variables: dict[str, str], at_terminal: bool, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: no-color.org, and no escape sequences in files and logs unless they are demanded (CLI-1)."""
+    for name in ("NO_COLOR", "TERM", "CLICOLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert has_colors() is elsewhere
+    with screen() as (stream, _):
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert has_colors() is at_terminal
+        monkeypatch.undo()

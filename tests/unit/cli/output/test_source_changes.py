@@ -43,7 +43,7 @@ _CHANGES: JsonObject = {
 
 def test_what_is_dangerous_is_read_first() -> None:
     """Ours: hosts and levels, then suspicious text, then one line for each tool, then the numbers (OAS-6)."""
-    assert [line.rstrip() for line in render_changes(_CHANGES).splitlines()] == [
+    assert [line.rstrip() for line in str(render_changes(_CHANGES)).splitlines()] == [
         "who receives calls, with which secret, and who is asked:",
         "  host: https://a.example -> https://b.example (7 tools: a, new, …)",
         "  safety: (nothing) -> dangerous (1 tool: a)",
@@ -63,7 +63,7 @@ def test_what_is_dangerous_is_read_first() -> None:
 
 def test_differences_show_both_sides() -> None:
     """Ours: each difference with its place, below its tool; what is left out is counted (OAS-6)."""
-    assert render_differences(_CHANGES).splitlines() == [
+    assert str(render_differences(_CHANGES)).splitlines() == [
         "removed c (GET /c, now GET /v2/c)",
         "",
         "renamed new (PUT /b, was old)",
