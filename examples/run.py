@@ -12,7 +12,7 @@ import click
 
 from examples.library.upstream import Library, build_upstream
 from examples.serving import serving
-from gateway.app.server.serve import Running
+from gateway.app.server.running import Running
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import host, local_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER, mcp_url

@@ -19,7 +19,8 @@ from gateway.app.python.primitives import (
 from gateway.app.python.registrations import Registered, Tenants
 from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.app.python.typed_schemas import AnySchema, ObjectSchema, Schema
-from gateway.app.server.serve import Ready, Running, serve
+from gateway.app.server.running import Ready, Running
+from gateway.app.server.serve import serve
 from gateway.definitions.contract.metadata import Level
 from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition

@@ -15,6 +15,7 @@ from gateway.app.event_router import EventRouter
 from gateway.app.infrastructure import Infrastructure
 from gateway.app.readiness import Readiness
 from gateway.app.runtime import Runtime
+from gateway.app.workers.siblings import Siblings
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.doctor.doctor import Doctor
@@ -103,19 +104,34 @@ def build_admin(
 
 
 def build_probes(
-    probe: ReadinessProbe, runtime: Runtime, readiness: Readiness, metrics_key: ConfiguredSecret | None
+    probe: ReadinessProbe,
+    runtime: Runtime,
+    readiness: Readiness,
+    metrics_key: ConfiguredSecret | None,
+    siblings: Siblings | None,
 ) -> list[BaseRoute]:
     """Build `/healthz`, `/readyz`, the error page, resource metadata and the key set, which every listener serves."""
     readers = MonitoringKeys(runtime.credentials, key=metrics_key)
-    probes = health_routes(probe, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
+    probes = health_routes(
+        probe, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow, workers=siblings
+    )
     people = runtime.credentials.people
     metadata = [] if people is None else [metadata_route(runtime.credentials, people)]
     return [*probes, error_page_route(), *metadata, key_set_route(runtime.signer.key_set)]
 
 
-def build_metrics(metrics: Metrics, runtime: Runtime, metrics_key: ConfiguredSecret | None) -> list[BaseRoute]:
-    """Build `/metrics`, which the listener of the admin API serves."""
-    return [*metrics_routes(metrics, runtime.credentials, key=metrics_key)]
+def build_metrics(
+    metrics: Metrics, runtime: Runtime, metrics_key: ConfiguredSecret | None, siblings: Siblings | None
+) -> list[BaseRoute]:
+    """Build `/metrics`, which the listener of the admin API serves; it includes the metrics of all workers."""
+    if siblings is not None:
+        siblings.follow(metrics.render)
+        return [*metrics_routes(siblings.collect, runtime.credentials, key=metrics_key)]
+
+    async def render() -> str:
+        return metrics.render()
+
+    return [*metrics_routes(render, runtime.credentials, key=metrics_key)]
 
 
 class _ProblemRouter(Starlette):

@@ -33,6 +33,7 @@ from gateway.app.readiness_checks import build_readiness_probe, examine_parts
 from gateway.app.runtime import Runtime, build_runtime
 from gateway.app.secrets import GatewayKeys, RereadSecrets
 from gateway.app.secrets_reread import reread_secrets
+from gateway.app.workers.siblings import Siblings
 from gateway.catalog.audit import TrailVerifier
 from gateway.catalog.audit_export import TrailExporter
 from gateway.catalog.calls.mcp_tasks import TaskRecords
@@ -65,6 +66,16 @@ class Application:
     """Reads the secrets that have a file again."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaHost:
+    """The program that runs a replica, as far as its metrics and probes show it."""
+
+    lost_lines: Callable[[], int] = int
+    """Counts the lost log lines of the process."""
+    siblings: Siblings | None = None
+    """The other workers of the machine, whose metrics and state this replica returns too."""
+
+
 def build_app(
     settings: Settings,
     *,
@@ -72,12 +83,12 @@ def build_app(
     keys: GatewayKeys,
     readiness: Readiness,
     code: Registrations | None = None,
-    lost_lines: Callable[[], int] = int,
+    host: ReplicaHost | None = None,
 ) -> Application:
     """Build the whole gateway.
 
-    `code` contains the primitives registered in Python; it may change while the gateway serves. `lost_lines` counts
-    the lost log lines of the process; without it, another program writes the log.
+    `code` contains the primitives registered in Python; it may change while the gateway serves. Without `host`, another
+    program runs the replica and writes the log.
 
     Raises:
         BrokenSetting: a ceiling of the settings is invalid.
@@ -86,7 +97,8 @@ def build_app(
     code = Registrations() if code is None else code
     ceilings = read_ceilings(settings.ceilings)
     infrastructure = build_infrastructure(settings, keys, secrets)
-    metrics = make_metrics(lost_lines)
+    host = ReplicaHost() if host is None else host
+    metrics = make_metrics(host.lost_lines)
     runtime = build_runtime(infrastructure, secrets.operator_key, code, metrics, settings=settings, ceilings=ceilings)
     mcp_app = build_mcp_app(infrastructure, runtime)
     events = build_event_router(infrastructure, runtime, mcp_app)
@@ -108,10 +120,10 @@ def build_app(
     further = (*runtime.parts, rotation, mcp_app, scheduler, attachments, runtime.providers)
     parts = (runtime.connections, *further, HiddenNames(catalog, code, database_url=secrets.database_url))
     probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, parts, metrics)
-    probes = build_probes(probe, runtime, readiness, secrets.metrics_key)
+    probes = build_probes(probe, runtime, readiness, secrets.metrics_key, host.siblings)
     doctor = Doctor(facts, examine_parts=partial(examine_parts, probe))
     admin = build_admin(catalog, trails, runtime, doctor, limits, rotation)
-    closed = [*build_metrics(metrics, runtime, secrets.metrics_key), *admin]
+    closed = [*build_metrics(metrics, runtime, secrets.metrics_key, host.siblings), *admin]
     around = build_edge_dependencies(settings, metrics, readiness)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, parts, events, code)
     reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)

@@ -1,7 +1,6 @@
 """Failures of commands: their message, their faults and their exit code."""
 
 from collections.abc import Sequence
-from typing import cast
 
 import click
 
@@ -68,16 +67,3 @@ def failure_from_any(error: Exception) -> Failure:
     if isinstance(error, click.ClickException):
         return Failure(error.format_message(), ExitCode.USAGE)
     return Failure(str(error) if isinstance(error, OSError) else f"unexpected {type(error).__name__}: {error}")
-
-
-def first_leaf(error: BaseException) -> BaseException:
-    """Return the first exception inside nested exception groups; the gateway's own errors take precedence."""
-    leaves = _leaves(error)
-    return next((leaf for leaf in leaves if isinstance(leaf, Failure | GatewayError)), leaves[0])
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if not isinstance(error, BaseExceptionGroup):
-        return [error]
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    return [leaf for inner in group.exceptions for leaf in _leaves(inner)]

@@ -49,10 +49,11 @@ class Metrics:
         self.requests = Gauge("gateway_http_requests_open", "Open HTTP requests, including streams.")
         self.streams = Gauge("gateway_streams_open", "Open event streams.")
         self.sessions = Callback("gateway_sessions_served", "Handshake sessions that this replica served recently.")
-        self.events_live = Callback("gateway_events_live", "1 while events of other replicas arrive, otherwise 0.")
-        self.event_lag = Callback(
-            "gateway_event_lag_seconds", "Delay of the last event that this replica published to itself, in seconds."
+        self.events_live = Callback(
+            "gateway_events_live", "1 while events of other replicas arrive, otherwise 0.", across="min"
         )
+        lag_help = "Delay of the last event that this replica published to itself, in seconds."
+        self.event_lag = Callback("gateway_event_lag_seconds", lag_help, across="max")
         self.snapshots = Callback("gateway_snapshots_loaded_total", "Catalogs loaded from PostgreSQL.", kind="counter")
         self.audit_waiting = Callback("gateway_audit_waiting", "Audit entries that are not committed yet.")
         self.audit_entries = Callback("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
@@ -62,6 +63,7 @@ class Metrics:
         self.audit_overflow = Callback(
             "gateway_audit_overflow",
             "Audit entries of all replicas that wait in Redis while PostgreSQL is unavailable.",
+            across="max",
         )
         self._add_audit_deliveries()
         self._add_pools()
@@ -72,9 +74,10 @@ class Metrics:
         self.tasks_running = Callback("gateway_tasks_running", "Running tasks of clients on this replica.")
         ended_help = "Tasks of clients that ended on this replica, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended_help, ("state",), kind="counter")
-        self.draining = Callback("gateway_draining", "1 while the replica shuts down, otherwise 0.")
+        draining_help = "1 while the replica shuts down, otherwise 0."
+        self.draining = Callback("gateway_draining", draining_help, across="min")
         self._add_health()
-        self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",))
+        self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",), across="max")
         self._version.follow(lambda: {(version,): 1})
         self._own = _own_metrics()
         self._gateway_seconds, self._upstream_seconds = self.call_seconds.parts.values()
@@ -83,7 +86,7 @@ class Metrics:
     def _add_health(self) -> None:
         """Add the metrics of what a replica lacks, and of the keys that its operator uses."""
         failing_help = "1 for each part that calls need and that failed at the last request to `/readyz`, otherwise 0."
-        self.parts_failing = Callback("gateway_parts_failing", failing_help, ("part",))
+        self.parts_failing = Callback("gateway_parts_failing", failing_help, ("part",), across="max")
         lost_help = "Log lines that could not be written, or found 1 MiB of lines still waiting."
         self.log_lines_lost = Callback("gateway_log_lines_lost_total", lost_help, kind="counter")
         uses_help = "Requests with an operator key, by the name of the key, which the log has at the start."
@@ -104,6 +107,7 @@ class Metrics:
         self.audit_delivery_lag = Callback(
             "gateway_audit_delivery_lag_seconds",
             "Age of the oldest undelivered audit entry of this replica's sinks, in seconds.",
+            across="max",
         )
 
     def _add_pools(self) -> None:
@@ -174,9 +178,9 @@ def _own_metrics() -> tuple[Callback, ...]:
     cpu.follow(time.process_time)
     files = Callback("process_open_fds", "Open file descriptors.")
     files.follow(_open_files)
-    max_files = Callback("process_max_fds", "Maximum number of open file descriptors.")
+    max_files = Callback("process_max_fds", "Maximum number of open file descriptors.", across="min")
     max_files.follow(lambda: max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
-    started = Callback("process_start_time_seconds", "Start of the process, in seconds since 1970.")
+    started = Callback("process_start_time_seconds", "Start of the process, in seconds since 1970.", across="min")
     now = time.time()
     started.follow(lambda: now)
     return memory, cpu, files, max_files, started

@@ -16,6 +16,8 @@ OTHER = "_other"
 """The label value under which values beyond the limit of a label are counted."""
 
 Labels = tuple[str, ...]
+Across = Literal["sum", "max", "min"]
+"""Combination of the values of several worker processes on one page."""
 Read = Callable[[], float | Mapping[Labels, float] | None]
 
 
@@ -28,6 +30,7 @@ class Counter:
     """
 
     kind: Literal["counter"] = "counter"
+    across: Across = "sum"
 
     def __init__(self, name: str, meaning: str, labels: Sequence[str] = (), *, limit: Sequence[int] = ()) -> None:
         self.name = name
@@ -74,6 +77,7 @@ class Histogram:
     """A histogram for each value of one label; `parts` contains the values of the label."""
 
     kind: Literal["histogram"] = "histogram"
+    across: Across = "sum"
 
     def __init__(self, name: str, meaning: str, label: str, *, parts: Sequence[str], bounds: Sequence[float]) -> None:
         self.name = name
@@ -110,12 +114,19 @@ class Callback:
     """A metric whose values a reader function returns at each scrape; without a reader, it has no series."""
 
     def __init__(
-        self, name: str, meaning: str, labels: Sequence[str] = (), *, kind: Literal["gauge", "counter"] = "gauge"
+        self,
+        name: str,
+        meaning: str,
+        labels: Sequence[str] = (),
+        *,
+        kind: Literal["gauge", "counter"] = "gauge",
+        across: Across = "sum",
     ) -> None:
         self.name = name
         self.meaning = meaning
         self.labels = tuple(labels)
         self.kind: Literal["gauge", "counter"] = kind
+        self.across: Across = across
         self._read: Read = lambda: None
 
     def follow(self, read: Read) -> None:
@@ -137,6 +148,7 @@ class Gauge:
     """A number that rises and falls."""
 
     kind: Literal["gauge"] = "gauge"
+    across: Across = "sum"
     labels: Sequence[str] = ()
 
     def __init__(self, name: str, meaning: str) -> None:

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import anyio
 import orjson
@@ -27,6 +27,18 @@ Check = tuple[str, Callable[[], Awaitable[None]]]
 
 Serves = Callable[[Mapping[str, float]], bool]
 """True if calls succeed without the failing parts, given the seconds since each of them last worked."""
+
+
+class Workers(Protocol):
+    """The worker processes of this machine."""
+
+    @property
+    def are_complete(self) -> bool:
+        """True if every configured worker serves."""
+        ...
+
+    serving: int
+    configured: int
 
 
 def _never_serves(_: Mapping[str, float]) -> bool:
@@ -55,8 +67,9 @@ def health_routes(
     *,
     is_draining: Callable[[], bool],
     sees_reasons: Callable[[Request], bool] = _never_sees_reasons,
+    workers: Workers | None = None,
 ) -> list[Route]:
-    """Return the routes of both probes."""
+    """Return the routes of both probes. A worker is degraded while another one of its machine does not serve."""
 
     async def healthz(_: Request) -> Response:
         return _answer(200, {"status": "alive"})
@@ -66,8 +79,13 @@ def health_routes(
             return _answer(503, {"status": "draining"})
         found = await readiness.examine()
         # guard: readyz-no-reasons
-        reasons = {"failing": found.failing} if found.failing and sees_reasons(request) else {}
-        return _answer(503 if found.status == "unready" else 200, {"status": found.status, **reasons})
+        reasons: dict[str, object] = {"failing": found.failing} if found.failing and sees_reasons(request) else {}
+        status = found.status
+        if workers is not None and status == "ready" and not workers.are_complete:
+            status = "degraded"
+        if workers is not None and sees_reasons(request):
+            reasons["workers"] = {"serving": workers.serving, "configured": workers.configured}
+        return _answer(503 if status == "unready" else 200, {"status": status, **reasons})
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 

@@ -6,6 +6,7 @@ every client has a loopback address.
 
 import hashlib
 import hmac
+from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +18,6 @@ from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Forbidden
 from gateway.identity.authenticator import Authenticator
 from gateway.identity.refusal_trail import note_refusal
-from gateway.telemetry.metrics import Metrics
 from gateway.web.authentication import authenticate, authorization_of
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -56,13 +56,15 @@ class MonitoringKeys:
         return key is not None and hmac.compare_digest(_digest(_bearer(request)), _digest(key.value))
 
 
-def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: ConfiguredSecret | None) -> list[Route]:
+def metrics_routes(
+    render: Callable[[], Awaitable[str]], credentials: Authenticator, *, key: ConfiguredSecret | None
+) -> list[Route]:
     """Return the route of the page; `key` gives access to the page and to the reasons of `/readyz` only."""
     keys = MonitoringKeys(credentials, key=key)
 
     async def page(request: Request) -> Response:
         await keys.check(request)
-        return Response(metrics.render(), headers={"content-type": MEDIA_TYPE, "cache-control": "no-store"})
+        return Response(await render(), headers={"content-type": MEDIA_TYPE, "cache-control": "no-store"})
 
     return [Route("/metrics", page)]
 

@@ -2,7 +2,7 @@
 
 Each listener has its own uvicorn server and its own connection limit. On SIGTERM or SIGINT readiness fails first. After
 the notice time no listener accepts connections; calls in flight may finish within the drain time. Each further
-signal ends the current wait.
+signal ends the current wait. A worker drains when its supervisor requests it (`gateway.app.workers`).
 """
 
 import asyncio
@@ -18,8 +18,7 @@ from starlette.types import ASGIApp
 from gateway.app.readiness import Readiness
 from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.app.server.limits import LISTENER_CLOSE_S
-from gateway.errors import BrokenSetting
-from gateway.settings import Settings, url_of
+from gateway.settings import Settings
 
 log = structlog.get_logger(__name__)
 
@@ -29,71 +28,23 @@ Started = Callable[[], Awaitable[None]]
 async def _do_nothing() -> None: ...
 
 
-class BoundListener:
-    """A bound socket that does not listen yet."""
-
-    def __init__(self, host: str, port: int, *, setting: str) -> None:
-        """Bind the address.
-
-        Raises:
-            BrokenSetting: the address cannot be bound; the message names the setting.
-        """
-        self._host = host
-        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self.socket.bind((host, port))
-        except OSError as error:
-            self.socket.close()
-            raise BrokenSetting(f"{setting}: cannot listen on {host}:{port}: {error.strerror}") from None
-        self.socket.set_inheritable(False)
-
-    @property
-    def port(self) -> int:
-        """The bound port."""
-        found: int = self.socket.getsockname()[1]
-        return found
-
-    @property
-    def url(self) -> str:
-        """The address as a URL."""
-        return url_of(self._host, self.port)
-
-
-def bind(settings: Settings) -> tuple[BoundListener, BoundListener | None]:
-    """Bind the listener of MCP, and the admin API's own listener if it is configured.
-
-    Raises:
-        BrokenSetting: an address cannot be bound.
-    """
-    listener = BoundListener(settings.host, settings.port, setting="GATEWAY_PORT")
-    if settings.admin_port is None:
-        return listener, None
-    try:
-        return listener, BoundListener(settings.admin_address, settings.admin_port, setting="GATEWAY_ADMIN_PORT")
-    except BrokenSetting:
-        listener.socket.close()
-        raise
-
-
 async def serve_listeners(
-    served: Sequence[tuple[ASGIApp, BoundListener]], settings: Settings, readiness: Readiness, *, on_started: Started
+    served: Sequence[tuple[ASGIApp, socket.socket]], settings: Settings, drain: "Drain", *, on_started: Started
 ) -> None:
-    """Serve each application on its listener until a signal; call `on_started` once when all of them respond."""
+    """Serve each application on its socket until the drain; call `on_started` once when all of them respond."""
     (first, listener), *others = served
     main = _Server(_config(first, settings), on_started=on_started)
     beside = [(_Server(_config(app, settings), on_started=_do_nothing), other) for app, other in others]
-    servers = [main, *(server for server, _ in beside)]
-    with _Signals(servers, readiness, notice_s=settings.notice_s).captured():
-        async with _serving(*beside[0]) if beside else nullcontext():
-            await main.serve(sockets=[listener.socket])
+    drain.servers = [main, *(server for server, _ in beside)]
+    async with _serving(*beside[0]) if beside else nullcontext():
+        await main.serve(sockets=[listener])
 
 
 @asynccontextmanager
-async def _serving(server: "_Server", listener: BoundListener) -> AsyncGenerator[None]:
+async def _serving(server: "_Server", listener: socket.socket) -> AsyncGenerator[None]:
     """Run a second server while the block runs; it responds before the block begins."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve(sockets=[listener.socket]))
+        group.create_task(server.serve(sockets=[listener]))
         await server.answers.wait()
         try:
             yield
@@ -120,7 +71,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server with a callback when it responds. `_Signals` handles the signals of all servers."""
+    """uvicorn's server with a callback when it responds. `Drain` handles the signals of all servers."""
 
     def __init__(self, config: uvicorn.Config, *, on_started: Started) -> None:
         super().__init__(config)
@@ -144,35 +95,33 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave the signals to `_Signals`."""
+        """Leave the signals to `Drain`."""
         yield
 
 
-class _Signals:
-    """Turns SIGINT and SIGTERM into one drain of all servers. Unlike uvicorn, it does not raise the signal again."""
+class Drain:
+    """The end of all servers of this process: readiness fails, and after the notice time no connection is accepted."""
 
-    def __init__(self, servers: Sequence[_Server], readiness: Readiness, *, notice_s: float) -> None:
-        self._servers = servers
+    def __init__(self, readiness: Readiness, *, notice_s: float) -> None:
         self._readiness = readiness
         self._notice_s = notice_s
+        self.servers: Sequence[_Server] = ()
 
     @contextmanager
-    def captured(self) -> Generator[None]:
-        """Handle the signals while the block runs."""
+    def on_signals(self) -> Generator[None]:
+        """Drain at SIGINT and SIGTERM while the block runs. Unlike uvicorn, this does not raise the signal again."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop)
+            loop.add_signal_handler(number, self._receive)
         try:
             yield
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
 
-    def _stop(self) -> None:
-        if self._readiness.is_draining:  # the second signal: do not wait
-            for server in self._servers:
-                server.force_exit = server.should_exit
-            self._close()
+    def begin(self) -> None:
+        """Begin the drain, unless it has begun."""
+        if self._readiness.is_draining:
             return
         self._readiness.begin_drain_notice()
         log.info("draining", notice_s=self._notice_s)
@@ -181,7 +130,19 @@ class _Signals:
         else:
             self._close()
 
+    def hasten(self) -> None:
+        """End the current wait of the drain."""
+        for server in self.servers:
+            server.force_exit = server.should_exit
+        self._close()
+
+    def _receive(self) -> None:
+        if self._readiness.is_draining:  # the second signal
+            self.hasten()
+        else:
+            self.begin()
+
     def _close(self) -> None:
         self._readiness.drain()
-        for server in self._servers:
+        for server in self.servers:
             server.should_exit = True

@@ -5,22 +5,24 @@
 
 import gc
 import resource
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import socket
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from pathlib import Path
 
 import structlog
 
-from gateway.app.backends import open_backends
-from gateway.app.build import build_app
+from gateway.app.backends import Backends, open_backends
+from gateway.app.build import ReplicaHost, build_app
 from gateway.app.python.plugins import load_extras
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
-from gateway.app.secrets import find_keys
+from gateway.app.secrets import GatewayKeys, find_keys
+from gateway.app.server.bound_listener import bind
 from gateway.app.server.hangups import Hangups
 from gateway.app.server.limits import MAX_OPEN_FILES
-from gateway.app.server.listeners import bind, serve_listeners
+from gateway.app.server.listeners import Drain, Started, serve_listeners
+from gateway.app.server.running import Ready, describe_running
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 from gateway.identity.operator_keys import key_names
 from gateway.settings import Settings
@@ -30,27 +32,12 @@ from gateway.telemetry.standard_streams import lost_lines
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """A gateway that responds to requests."""
-
-    url: str
-    admin_url: str
-    """URL of the admin API: equal to `url`, unless the admin API has a listener of its own."""
-    operator_key: str
-    operator_key_is_new: bool
-    data_dir: Path
-    embedded: bool
-
-
 _GC_THRESHOLDS = (10_000, 20, 20)
 """Thresholds of the garbage collector. A call leaves hardly any cycles, but about 130 container objects exist while it
 runs.
 
 With lower thresholds, the collector would scan the containers of many concurrent calls repeatedly.
 """
-
-Ready = Callable[[Running], Awaitable[None]]
 
 
 async def serve(settings: Settings, *, ready: Ready | None = None, code: Registrations | None = None) -> None:
@@ -72,46 +59,70 @@ async def _serve(settings: Settings, ready: Ready | None, code: Registrations | 
     lines = configure_logging(level=settings.log_level, as_json=settings.log_as_json)
     settings.check_exposure()
     code = load_extras(settings) if code is None else code
-    _allow_open_files()
     listener, admin_listener = bind(settings)
     settings = settings.model_copy(update={"port": listener.port})  # port 0 has selected a free one
     keys = find_keys(settings)
-    readiness = Readiness()
     async with open_backends(settings) as addresses:
-        app = build_app(
+        running = describe_running(settings, listener, admin_listener, keys, addresses)
+
+        async def started() -> None:
+            log.info("serving", **running.where, operator_keys=key_names(keys.operator_key))
+            if ready is not None:
+                await ready(running)
+
+        replica = Replica(settings, addresses, keys, code, ReplicaHost(lost_lines=partial(lost_lines, lines)))
+        sockets = [one.socket for one in (listener, admin_listener) if one is not None]
+        async with replica.opened(), TaskSupervisor() as tasks:
+            hangups.answer(replica.app.reread, tasks)
+            with replica.drain.on_signals():
+                await replica.serve(sockets, on_started=started)
+    log.info("stopped")
+
+
+class Replica:
+    """A replica of this process: its application, and its drain."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        addresses: Backends,
+        keys: GatewayKeys,
+        code: Registrations,
+        host: ReplicaHost,
+    ) -> None:
+        """Build the application; nothing connects before `opened`.
+
+        Raises:
+            BrokenSetting: a ceiling of the settings is invalid.
+        """
+        self._settings = settings
+        readiness = Readiness()
+        self.drain = Drain(readiness, notice_s=settings.notice_s)
+        self.app = build_app(
             settings,
             addresses=addresses,
             keys=keys,
             readiness=readiness,
             code=code,
-            lost_lines=partial(lost_lines, lines),
+            host=host,
         )
-        served = [(app.asgi, listener)]
-        if app.admin is not None and admin_listener is not None:
-            served.append((app.admin, admin_listener))
-        url = settings.public_url or listener.url
-        running = Running(
-            url=url,
-            admin_url=url if admin_listener is None else admin_listener.url,
-            operator_key=keys.operator_keys[0],
-            operator_key_is_new=keys.operator_key_is_new,
-            data_dir=settings.data_dir,
-            embedded=addresses.is_embedded,
-        )
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Open the parts of the application while the block runs."""
+        _allow_open_files()
+        return self.app.lifespan()
+
+    async def serve(self, sockets: Sequence[socket.socket], *, on_started: Started) -> None:
+        """Serve until the drain has ended: MCP on the first socket, the admin API on the second if it has its own."""
 
         async def started() -> None:
             gc.collect()
             gc.freeze()  # objects made so far live until the process ends, so later collections skip them
             gc.set_threshold(*_GC_THRESHOLDS)
-            where = {"url": running.url, "admin_url": running.admin_url, "embedded": running.embedded}
-            log.info("serving", **where, operator_keys=key_names(keys.operator_key))
-            if ready is not None:
-                await ready(running)
+            await on_started()
 
-        async with app.lifespan(), TaskSupervisor() as tasks:
-            hangups.answer(app.reread, tasks)
-            await serve_listeners(served, settings, readiness, on_started=started)
-    log.info("stopped")
+        apps = [app for app in (self.app.asgi, self.app.admin) if app is not None]
+        await serve_listeners(list(zip(apps, sockets, strict=True)), self._settings, self.drain, on_started=started)
 
 
 def _allow_open_files() -> None:

@@ -2,20 +2,23 @@
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
 import anyio
 
-from gateway.app.server.serve import Running, serve
-from gateway.cli.failures import Failure, failure_of, first_leaf
+from gateway.app.server.running import Running
+from gateway.cli.failures import Failure, failure_of
 from gateway.cli.stdio.options import LOCAL_DECISIONS
 from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, first_leaf
 from gateway.settings import Settings, load_settings
 from gateway.telemetry.standard_streams import replace_standard_streams
+
+Serving = Callable[..., Awaitable[None]]
+"""Serves until a signal: it takes the settings, and `ready`."""
 
 LOCAL_POLICY = tuple(f"{level}={decision}" for level, decision in LOCAL_DECISIONS.items())
 """Decisions of new tenants of a gateway for one person."""
@@ -60,10 +63,13 @@ def local_settings(*, port: int | None, folder: Path, reachable: tuple[str, ...]
     return read_settings(**own, egress_allow=(*configured.egress_allow, *reachable))
 
 
-def host(settings: Settings, prepare: Callable[[Running], None] | None = None) -> None:
+def host(
+    settings: Settings, prepare: Callable[[Running], None] | None = None, *, serving: Serving | None = None
+) -> None:
     """Serve until a signal stops the gateway.
 
-    `prepare` runs in a thread once the gateway accepts requests; its failure stops the gateway.
+    `prepare` runs in a thread once the gateway accepts requests; its failure stops the gateway. `serving` serves with
+    one process, unless another function is given.
 
     Raises:
         Failure: the gateway did not start or failed, or `prepare` raised the failure.
@@ -81,15 +87,24 @@ def host(settings: Settings, prepare: Callable[[Running], None] | None = None) -
             signal.raise_signal(signal.SIGTERM)
 
     try:
-        anyio.run(partial(serve, settings, ready=ready), backend_options={"use_uvloop": sys.platform != "win32"})
+        anyio.run(
+            partial(serving or _import_serve(), settings, ready=ready),
+            backend_options={"use_uvloop": sys.platform != "win32"},
+        )
     except (GatewayError, BaseExceptionGroup) as error:
         raise _failure_from(error) from error
     if failures:
         raise failures[0]
 
 
+def _import_serve() -> Serving:
+    from gateway.app.server.serve import serve  # noqa: PLC0415  # all modules of a replica: a supervisor serves without
+
+    return serve
+
+
 def _failure_from(error: BaseException) -> Failure:
-    leaf = first_leaf(error)
+    leaf = first_leaf(error, Failure, GatewayError)
     if isinstance(leaf, GatewayError):
         return failure_of(leaf)
     return leaf if isinstance(leaf, Failure) else Failure(f"unexpected {type(leaf).__name__}: {leaf}")

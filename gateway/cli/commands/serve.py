@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
 
-from gateway.app.server.serve import Running
+from gateway.app.server.running import Running
+from gateway.app.workers.supervisor import serve_workers
 from gateway.cli.client.local_gateway import host, read_settings
 from gateway.cli.client.locations import OPERATOR_KEY_FILE
 from gateway.cli.failures import failure_of
@@ -19,16 +21,18 @@ from gateway.errors import GatewayError
 from gateway.settings import Settings
 
 
-def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) -> None:
-    """Run the gateway until SIGTERM or Ctrl-C.
+def serve_gateway(address: str | None, port: int | None, data_dir: Path | None, workers: int) -> None:
+    """Run the gateway until SIGTERM or Ctrl-C, with so many processes that serve.
 
     Raises:
         Failure: a setting is invalid, or the gateway did not start.
     """
     given: dict[str, object | None] = {"host": address, "port": port, "data_dir": data_dir}
-    settings = read_settings(**{name: value for name, value in given.items() if value is not None})
+    options = {name: value for name, value in given.items() if value is not None}
+    settings = read_settings(**options)
     as_json = wants_json()
-    host(settings, lambda running: _announce(running, as_json=as_json))
+    serving = None if workers == 1 else partial(serve_workers, count=workers, options=options)
+    host(settings, lambda running: _announce(running, as_json=as_json), serving=serving)
 
 
 def migrate_database() -> None:

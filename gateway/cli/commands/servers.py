@@ -6,6 +6,8 @@ from typing import Unpack
 
 import click
 
+from gateway.app.workers.cores import usable_cores
+from gateway.app.workers.limits import MAX_WORKERS
 from gateway.cli.click_group import paused_collection
 from gateway.cli.deferred_imports import defer_imports
 from gateway.cli.exit_codes import ExitCode
@@ -26,6 +28,24 @@ from gateway.cli.stdio.command import serve_specs
 from gateway.cli.stdio.options import on_streams
 
 
+class WorkerCount(click.ParamType[int]):
+    """A number of processes, or `auto` for the number of cores that the process may use."""
+
+    name = "N|auto"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number.
+
+        Raises:
+            BadParameter: it is not a number from 1 to 64, or `auto`.
+        """
+        text = str(value)
+        count = min(usable_cores(), MAX_WORKERS) if text == "auto" else int(text) if text.isdecimal() else 0
+        if not 1 <= count <= MAX_WORKERS:
+            self.fail(f"{text!r} is neither a number from 1 to {MAX_WORKERS} nor `auto`", param, ctx)
+        return count
+
+
 @click.command("serve", cls=LoggedCommand)
 @click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
 @click.option(
@@ -36,8 +56,15 @@ from gateway.cli.stdio.options import on_streams
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), help="The data folder; default: GATEWAY_DATA_DIR or .gateway."
 )
+@click.option(
+    "--workers",
+    type=WorkerCount(),
+    default="1",
+    show_default=True,
+    help="Processes that serve, or `auto` for one per core; SIGHUP replaces them one after another.",
+)
 @json_option
-def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
+def serve(address: str | None, port: int | None, data_dir: Path | None, workers: int) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; calls in flight have GATEWAY_DRAIN_S seconds to finish.
 
     Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL, the gateway starts its own PostgreSQL and Redis in the data
@@ -47,8 +74,9 @@ def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
     \b
     Example:
       gateway serve --port 8080
+      gateway serve --workers auto
     """
-    import_serving().serve_gateway(address, port, data_dir)
+    import_serving().serve_gateway(address, port, data_dir, workers)
 
 
 @click.command("migrate", cls=LoggedCommand)

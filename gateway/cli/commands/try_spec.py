@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.app.server.serve import Running
+from gateway.app.server.running import Running
 from gateway.cli.advice import advise, explain_no_tools
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import host, local_settings

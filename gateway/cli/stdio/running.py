@@ -7,8 +7,8 @@ from functools import partial
 import anyio
 
 from gateway.cli.exit_codes import ExitCode
-from gateway.cli.failures import Failure, failure_of, first_leaf
-from gateway.errors import GatewayError
+from gateway.cli.failures import Failure, failure_of
+from gateway.errors import GatewayError, first_leaf
 from gateway.protocol.limits import MAX_BYTES
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams, claim_streams
 from gateway.telemetry.standard_streams import replace_standard_streams
@@ -39,7 +39,7 @@ def run(claimed: ClaimedStreams, serve: Serve, *, limit: int = MAX_BYTES) -> Non
     try:
         anyio.run(partial(_run, claimed, serve, limit))
     except (GatewayError, BaseExceptionGroup) as error:
-        leaf = first_leaf(error)
+        leaf = first_leaf(error, Failure, GatewayError)
         if isinstance(leaf, GatewayError):
             raise failure_of(leaf) from None
         raise leaf if isinstance(leaf, Failure) else Failure(f"unexpected {type(leaf).__name__}: {leaf}") from error

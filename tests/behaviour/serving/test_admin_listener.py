@@ -16,7 +16,7 @@ import pytest
 
 from gateway.app.asgi_app import GatewayApp
 from gateway.app.python.registrations import Registrations
-from gateway.app.server.listeners import bind
+from gateway.app.server.bound_listener import bind
 from gateway.errors import BrokenSetting
 from gateway.settings import Settings, load_settings
 from tests.support.forks import Forked

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.cli.exit_codes import MEANINGS, ExitCode, describe_exits
-from gateway.cli.failures import Failure, describe_fault, failure_of, first_leaf, one_line
-from gateway.errors import BrokenSetting, EmbeddedServerFailed, Fault
+from gateway.cli.failures import Failure, describe_fault, failure_of, one_line
+from gateway.errors import BrokenSetting, EmbeddedServerFailed, Fault, GatewayError, first_leaf
 
 
 def test_a_failure_is_one_line_and_one_for_each_fault(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +50,7 @@ def test_what_went_wrong_is_found_in_nested_groups() -> None:
     wanted = BrokenSetting("port taken")
     group = BaseExceptionGroup("g", [ValueError("noise"), ExceptionGroup("h", [wanted])])
 
-    assert first_leaf(group) is wanted
+    assert first_leaf(group, Failure, GatewayError) is wanted
     assert isinstance(first_leaf(ExceptionGroup("g", [ValueError("only")])), ValueError)
 
 

@@ -1,0 +1,1 @@
+"""Several worker processes of one machine behind one port: a supervisor, and a replica in each worker."""
