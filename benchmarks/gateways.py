@@ -122,6 +122,7 @@ def running_gateway(
     upstream_port: int | None = None,
     servers: EmbeddedUrls | None = None,
     limits: Mapping[str, str] = _NO_LIMITS,
+    workers: int = 1,
 ) -> Generator[RunningGateway]:
     """Run a gateway while the block runs; without `servers` it starts its own below the folder."""
     port = free_port()
@@ -133,7 +134,7 @@ def running_gateway(
         environment["GATEWAY_EGRESS_ALLOW"] = f"127.0.0.1:{upstream_port}"
     if servers is not None:
         environment |= {"GATEWAY_DATABASE_URL": servers.database_url, "GATEWAY_REDIS_URL": servers.redis_url}
-    arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir)]
+    arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir), "--workers", str(workers)]
     with running(arguments, f"http://127.0.0.1:{port}/readyz", environment) as child:
         yield RunningGateway(port=port, pid=child.pid)
 

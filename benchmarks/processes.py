@@ -77,6 +77,14 @@ def cpu_ns(pid: int) -> int:
     return total
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes that the main thread of a process has started."""
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def descendants(pid: int) -> list[int]:
     """Return the descendants of a process."""
     parents: dict[int, list[int]] = {}
@@ -104,6 +112,16 @@ def memory_mb(pid: int, kind: str) -> float:
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(f"{kind}:")), 0.0)
+
+
+def unique_memory_mb(pid: int) -> float:
+    """Return the memory in MB that ends with the process (USS); 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    own = [line for line in lines if line.startswith(("Private_Clean:", "Private_Dirty:"))]
+    return sum(int(line.split()[1]) for line in own) * 1024 / 1e6
 
 
 def is_python(pid: int) -> bool:

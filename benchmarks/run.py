@@ -1,4 +1,4 @@
-"""`make bench`: cost of calls, lists, imports, starts, sessions, listeners, large answers and manifests, as tables.
+"""`make bench`: cost of calls, lists, imports, sessions, large answers, manifests and workers, as tables.
 
 Nothing here passes or fails: figures are printed, and with --write stored in docs/benchmarks.md.
 """
@@ -26,8 +26,21 @@ from benchmarks.peers import FastMcp, install_fastmcp
 from benchmarks.processes import Failed
 from benchmarks.sessions import measure_sessions
 from benchmarks.starts import measure_starts
+from benchmarks.workers import measure_workers
 
-PARTS = ("calls", "credentials", "lists", "imports", "pages", "start", "sessions", "listeners", "answers", "manifests")
+PARTS = (
+    "calls",
+    "credentials",
+    "lists",
+    "imports",
+    "pages",
+    "start",
+    "sessions",
+    "listeners",
+    "answers",
+    "manifests",
+    "workers",
+)
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _FULL = Effort(calls=4000, seconds=6, peer_seconds=2, rounds=3)
 _QUICK = Effort(calls=600, seconds=0.6, peer_seconds=0.4, rounds=1)
@@ -125,6 +138,7 @@ def _parts(
         "listeners": lambda: measure_listeners(min(effort.rounds, 2)),
         "answers": measure_large_answers,
         "manifests": lambda: measure_manifests(configured, objects, min(effort.rounds, 2)),
+        "workers": lambda: measure_workers(generator, effort),
     }
 
 
