@@ -53,7 +53,7 @@ Messages are for people; messages to a tenant contain no secrets and no names of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
 
 class DecidingRule(NamedTuple):
@@ -395,16 +395,3 @@ class SecretUnreadable(GatewayError):
     """A stored secret that none of the configured secret keys decrypts."""
 
     code = "secret.unreadable"
-
-
-def first_leaf(error: BaseException, *preferred: type[BaseException]) -> BaseException:
-    """Return the first exception inside nested exception groups; the preferred types take precedence."""
-    leaves = _leaves(error)
-    return next((leaf for leaf in leaves if isinstance(leaf, preferred)), leaves[0])
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if not isinstance(error, BaseExceptionGroup):
-        return [error]
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    return [leaf for inner in group.exceptions for leaf in _leaves(inner)]

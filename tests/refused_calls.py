@@ -38,6 +38,7 @@ METHODS: Mapping[str, str] = {
 """Methods of event loops."""
 
 ALLOWED: Mapping[str, Mapping[str, str]] = {
+    "gateway/app/workers/supervisor.py": {"multiprocessing": "workers, whose number the operator sets"},
     "gateway/domain/fairness/threads.py": {"threading.Thread": "the threads of all kinds"},
     "gateway/upstream/egress/resolver.py": {"socket.getaddrinfo": "runs in a thread of the kind NAME_LOOKUPS"},
     "gateway/telemetry/line_writer.py": {"threading.Thread": "one of the process, which writes its log"},

@@ -49,9 +49,8 @@ class Metrics:
         self.requests = Gauge("gateway_http_requests_open", "Open HTTP requests, including streams.")
         self.streams = Gauge("gateway_streams_open", "Open event streams.")
         self.sessions = Callback("gateway_sessions_served", "Handshake sessions that this replica served recently.")
-        self.events_live = Callback(
-            "gateway_events_live", "1 while events of other replicas arrive, otherwise 0.", across="min"
-        )
+        live_help = "1 while events of other replicas arrive, otherwise 0."
+        self.events_live = Callback("gateway_events_live", live_help, across="min")
         lag_help = "Delay of the last event that this replica published to itself, in seconds."
         self.event_lag = Callback("gateway_event_lag_seconds", lag_help, across="max")
         self.snapshots = Callback("gateway_snapshots_loaded_total", "Catalogs loaded from PostgreSQL.", kind="counter")
@@ -74,8 +73,6 @@ class Metrics:
         self.tasks_running = Callback("gateway_tasks_running", "Running tasks of clients on this replica.")
         ended_help = "Tasks of clients that ended on this replica, by state: `completed`, `failed` or `cancelled`."
         self.tasks_ended = Callback("gateway_tasks_ended_total", ended_help, ("state",), kind="counter")
-        draining_help = "1 while the replica shuts down, otherwise 0."
-        self.draining = Callback("gateway_draining", draining_help, across="min")
         self._add_health()
         self._version = Callback("gateway_build", "1, labelled with the running version.", ("version",), across="max")
         self._version.follow(lambda: {(version,): 1})
@@ -85,6 +82,8 @@ class Metrics:
 
     def _add_health(self) -> None:
         """Add the metrics of what a replica lacks, and of the keys that its operator uses."""
+        draining_help = "1 while the replica shuts down, otherwise 0."
+        self.draining = Callback("gateway_draining", draining_help, across="min")
         failing_help = "1 for each part that calls need and that failed at the last request to `/readyz`, otherwise 0."
         self.parts_failing = Callback("gateway_parts_failing", failing_help, ("part",), across="max")
         lost_help = "Log lines that could not be written, or found 1 MiB of lines still waiting."

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def _commands(command: click.Command, path: str) -> list[str]:
 
 
 def _manifest_kinds() -> list[str]:
-    schema: dict[str, Any] = manifest_schema()
+    schema: Mapping[str, Any] = manifest_schema()
     kinds: list[str] = schema["properties"]["kind"]["enum"]
     return kinds
 

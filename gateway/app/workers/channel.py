@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from gateway.app.workers.limits import MAX_MESSAGE_BYTES
+from gateway.app.workers.limits import MAX_REPORT_BYTES
 
 Message = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class MessageKind(StrEnum):
 _LENGTH: Final = struct.Struct(">I")
 
 
-class Channel:
+class WorkerChannel:
     """One end of the pair. Messages arrive in order; `receive` returns None after the other process has ended."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -62,7 +62,7 @@ class Channel:
         """Return the next message, or None once the other end is closed."""
         try:
             (length,) = _LENGTH.unpack(await self._reader.readexactly(_LENGTH.size))
-            if length > MAX_MESSAGE_BYTES:
+            if length > MAX_REPORT_BYTES:
                 return None
             message: Message = orjson.loads(await self._reader.readexactly(length))
         except (asyncio.IncompleteReadError, ConnectionError):

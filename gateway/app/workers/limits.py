@@ -21,5 +21,5 @@ FIRST_PAUSE_S = 0.5
 MAX_PAUSE_S = 15.0
 """Longest pause between two starts of one worker."""
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_REPORT_BYTES = 64 * 1024 * 1024
 """Bytes of one message between the supervisor and a worker: a metrics page of all tenants has less than 10 MB."""

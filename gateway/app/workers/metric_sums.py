@@ -20,7 +20,7 @@ class MetricSums:
     """The last page of each worker, and the totals of those that have ended."""
 
     def __init__(self, families: Sequence[MetricFamily]) -> None:
-        self._across: Mapping[str, Across] = {_base_name(family.name): family.across for family in families}
+        self._across: Mapping[str, Across] = {_family_name(family.name): family.across for family in families}
         self._pages: dict[object, str] = {}
         self._ended: dict[str, dict[_Key, float]] = {}
         """Values by the name of their family."""
@@ -71,6 +71,6 @@ class MetricSums:
 _COMBINED: Mapping[Across, Callable[[Sequence[float]], float]] = {"sum": sum, "max": max, "min": min}
 
 
-def _base_name(name: str) -> str:
+def _family_name(name: str) -> str:
     """The name of a family as the parser returns it: without the suffix of counters."""
     return name.removesuffix("_total")

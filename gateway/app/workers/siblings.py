@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from gateway.app.workers.channel import Channel, MessageKind
+from gateway.app.workers.channel import MessageKind, WorkerChannel
 from gateway.app.workers.limits import ANSWER_S
 
 Render = Callable[[], str]
@@ -14,7 +14,7 @@ Request = Callable[[], None]
 class Siblings:
     """The other workers of this machine, as the supervisor describes them."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: WorkerChannel) -> None:
         self._channel = channel
         self._render: Render = str
         self._waiting: list[asyncio.Future[str]] = []

@@ -27,7 +27,7 @@ from gateway.app.secrets import find_keys
 from gateway.app.server.hangups import Hangups
 from gateway.app.server.limits import LISTENER_CLOSE_S
 from gateway.app.server.running import Ready, describe_running
-from gateway.app.workers.channel import Channel, MessageKind
+from gateway.app.workers.channel import MessageKind, WorkerChannel
 from gateway.app.workers.entry import WorkerStart, run_worker
 from gateway.app.workers.limits import ANSWER_S, EXIT_MARGIN_S, FIRST_PAUSE_S, MAX_PAUSE_S, STABLE_S, START_S
 from gateway.app.workers.metric_sums import MetricSums
@@ -89,7 +89,7 @@ class _Worker:
     """A process, from its start to its end."""
 
     process: BaseProcess
-    channel: Channel
+    channel: WorkerChannel
     started_at: float
     serving: asyncio.Event = field(default_factory=asyncio.Event)
     reported: asyncio.Event = field(default_factory=asyncio.Event)
@@ -104,7 +104,7 @@ class _Worker:
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class _Slot:
+class _WorkerSlot:
     """The place of one worker: its number and its sockets stay when the worker is replaced."""
 
     number: int
@@ -128,7 +128,7 @@ class _Supervisor:
         self._addresses = addresses
         self._options = options
         self._tasks = tasks
-        self._slots = [_Slot(number=number, sockets=each) for number, each in enumerate(sockets)]
+        self._slots = [_WorkerSlot(number=number, sockets=each) for number, each in enumerate(sockets)]
         self._workers: set[_Worker] = set()
         self._sums = MetricSums(Metrics().families)
         self._collection = asyncio.Lock()
@@ -188,7 +188,7 @@ class _Supervisor:
         log.info("draining", notice_s=self._settings.notice_s)
         self.stopping.set()
 
-    async def _start(self, slot: _Slot) -> _Worker:
+    async def _start(self, slot: _WorkerSlot) -> _Worker:
         ours, theirs = socket.socketpair()
         start = WorkerStart(
             number=slot.number,
@@ -201,7 +201,7 @@ class _Supervisor:
         process = self._processes.Process(target=run_worker, args=(start,), name=f"worker-{slot.number}")
         process.start()
         theirs.close()
-        worker = _Worker(process=process, channel=await Channel.open(ours), started_at=time.monotonic())
+        worker = _Worker(process=process, channel=await WorkerChannel.open(ours), started_at=time.monotonic())
         self._workers.add(worker)
         asyncio.get_running_loop().add_reader(process.sentinel, self._note_exit, worker)
         self._tasks.spawn(self._listen, worker)
@@ -217,7 +217,7 @@ class _Supervisor:
             failure = None if worker is None else worker.failure
             raise failure or WorkerFailed("a worker process did not start; see the log")
 
-    async def _keep(self, slot: _Slot) -> None:
+    async def _keep(self, slot: _WorkerSlot) -> None:
         """Start the worker of a slot again whenever it ends."""
         while (worker := slot.worker) is not None:
             await worker.ended.wait()
@@ -229,7 +229,7 @@ class _Supervisor:
                 await self._pause(slot, worker)
                 slot.worker = await self._start(slot)
 
-    async def _pause(self, slot: _Slot, worker: _Worker) -> None:
+    async def _pause(self, slot: _WorkerSlot, worker: _Worker) -> None:
         """Wait after an early end, longer each time. Meanwhile the kernel gives connections to the other workers."""
         lived_s = time.monotonic() - worker.started_at
         slot.early_ends = 0 if lived_s >= STABLE_S else slot.early_ends + 1
@@ -242,7 +242,7 @@ class _Supervisor:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), pause_s)
 
-    async def _replace(self, slot: _Slot) -> bool:
+    async def _replace(self, slot: _WorkerSlot) -> bool:
         """Start a new worker on the same sockets, then drain the former one; False if the new one does not start."""
         async with slot.lock:
             former, new = slot.worker, await self._start(slot)
@@ -260,9 +260,9 @@ class _Supervisor:
         """Drain a worker; kill it if it does not end in time."""
         worker.channel.send(MessageKind.DRAIN)
         patience_s = self._settings.notice_s + self._settings.drain_s + LISTENER_CLOSE_S + EXIT_MARGIN_S
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(worker.ended.wait(), patience_s)
-        except TimeoutError:
+        if not worker.ended.is_set():
             log.warning("worker_killed", pid=worker.process.pid)
             worker.process.kill()
             await worker.ended.wait()

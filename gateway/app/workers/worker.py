@@ -8,14 +8,15 @@ from functools import partial
 import structlog
 
 from gateway.app.build import ReplicaHost
+from gateway.app.exception_leaves import first_leaf
 from gateway.app.python.plugins import load_extras
 from gateway.app.secrets import find_keys
 from gateway.app.server.serve import Replica
-from gateway.app.workers.channel import Channel, MessageKind
+from gateway.app.workers.channel import MessageKind, WorkerChannel
 from gateway.app.workers.entry import WorkerStart
 from gateway.app.workers.siblings import Siblings
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
-from gateway.errors import BrokenSetting, GatewayError, Unavailable, first_leaf
+from gateway.errors import BrokenSetting, GatewayError, Unavailable
 from gateway.settings import load_settings
 from gateway.telemetry.logs import configure_logging
 from gateway.telemetry.standard_streams import lost_lines
@@ -25,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 async def serve_worker(start: WorkerStart) -> None:
     """Serve until the drain that the supervisor requests has ended; send it the reason of a failure."""
-    channel = await Channel.open(start.control)
+    channel = await WorkerChannel.open(start.control)
     siblings = Siblings(channel)
     try:
         await _serve_replica(start, channel, siblings)
@@ -40,7 +41,7 @@ async def serve_worker(start: WorkerStart) -> None:
     channel.close()
 
 
-async def _serve_replica(start: WorkerStart, channel: Channel, siblings: Siblings) -> None:
+async def _serve_replica(start: WorkerStart, channel: WorkerChannel, siblings: Siblings) -> None:
     settings = load_settings(**start.options).model_copy(update={"port": start.port})
     lines = configure_logging(level=settings.log_level, as_json=settings.log_as_json)
     code, keys = load_extras(settings), find_keys(settings)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import anyio
 
+from gateway.app.exception_leaves import first_leaf
 from gateway.app.server.running import Running
 from gateway.cli.failures import Failure, failure_of
 from gateway.cli.stdio.options import LOCAL_DECISIONS
 from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
-from gateway.errors import GatewayError, first_leaf
+from gateway.errors import GatewayError
 from gateway.settings import Settings, load_settings
 from gateway.telemetry.standard_streams import replace_standard_streams
 

@@ -6,9 +6,10 @@ from functools import partial
 
 import anyio
 
+from gateway.app.exception_leaves import first_leaf
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
-from gateway.errors import GatewayError, first_leaf
+from gateway.errors import GatewayError
 from gateway.protocol.limits import MAX_BYTES
 from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams, claim_streams
 from gateway.telemetry.standard_streams import replace_standard_streams

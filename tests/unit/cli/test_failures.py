@@ -2,9 +2,10 @@
 
 import pytest
 
+from gateway.app.exception_leaves import first_leaf
 from gateway.cli.exit_codes import MEANINGS, ExitCode, describe_exits
 from gateway.cli.failures import Failure, describe_fault, failure_of, one_line
-from gateway.errors import BrokenSetting, EmbeddedServerFailed, Fault, GatewayError, first_leaf
+from gateway.errors import BrokenSetting, EmbeddedServerFailed, Fault, GatewayError
 
 
 def test_a_failure_is_one_line_and_one_for_each_fault(capsys: pytest.CaptureFixture[str]) -> None:
