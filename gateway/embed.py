@@ -1,12 +1,19 @@
 """The Python API: a gateway inside another program, with functions of that program as tools, resources and prompts."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Literal, Unpack
 
 import anyio
 
 from gateway.app.asgi_app import GatewayApp
+from gateway.app.local.documents import LOCAL
+from gateway.app.local.programs import announce_access, level_of, local_settings, open_code_server, serve_code
+from gateway.app.local.server import UnrecordedCalls
 from gateway.app.python.decorators import Decorators
+from gateway.app.python.imports import CodeImport, Document, SafetyLevels, Secret, import_document
 from gateway.app.python.plugins import load_extras, serve_registry
 from gateway.app.python.primitives import (
     Extra,
@@ -17,8 +24,6 @@ from gateway.app.python.primitives import (
     to_registration,
 )
 from gateway.app.python.registrations import Registered, Tenants
-from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
-from gateway.app.python.typed_schemas import AnySchema, ObjectSchema, Schema
 from gateway.app.server.running import Ready, Running
 from gateway.app.server.serve import serve
 from gateway.definitions.contract.metadata import Level
@@ -26,13 +31,18 @@ from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.contract.tool_registry import ToolRegistry
 from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.typed.definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
+from gateway.definitions.typed.schemas import AnySchema, ObjectSchema, Schema
 from gateway.domain.primitives import Family, OwnedName
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.domain.tenancy.policy import Safety
+from gateway.domain.updates.import_reports import ImportReport
 from gateway.errors import (
+    BadInput,
     DefinitionInvalid,
     DuplicateToolError,
     HandlerInvalid,
+    InvalidDocument,
     NameTaken,
     PromptValidationError,
     ResourceValidationError,
@@ -48,10 +58,14 @@ from gateway.handlers.python.signatures import (
     ResourceFunction,
     ToolFunction,
 )
+from gateway.protocol.stdio.memory_client import MemoryClient, MemoryClientOptions, connect
+from gateway.protocol.stdio.streams import claim_streams
 from gateway.settings import Settings, load_settings
+from gateway.telemetry.logs import configure_program_logging
 
 __all__ = (
     "AnySchema",
+    "BadInput",
     "Completing",
     "CompletionFunction",
     "Completions",
@@ -66,6 +80,9 @@ __all__ = (
     "Family",
     "Gateway",
     "HandlerInvalid",
+    "ImportReport",
+    "InvalidDocument",
+    "MemoryClient",
     "Messages",
     "NameTaken",
     "ObjectSchema",
@@ -127,6 +144,7 @@ class Gateway(Decorators):
     ) -> None:
         self.settings = load_settings() if settings is None else settings
         self._code = load_extras(self.settings)
+        self._reachable: tuple[str, ...] = ()
         for extra in (*extra_tools, *extra_resources, *extra_prompts):
             self._register(extra)
         if registry is not None:
@@ -228,6 +246,48 @@ class Gateway(Decorators):
             )
         )
 
+    def import_openapi(  # noqa: PLR0913  # each is a member of the import
+        self,
+        name: str,
+        document: Document,
+        *,
+        credentials: Mapping[str, Secret] | None = None,
+        operations: Collection[str] | None = None,
+        safety: SafetyLevels | None = None,
+        base_url: str | None = None,
+        prefix: str | None = None,
+        tenants: Tenants = None,
+    ) -> ImportReport:
+        """Add the operations of an OpenAPI document as tools, compiled as for a source; all of them or none.
+
+        `document` is an object, a text, a path or a URL. `credentials` are the secrets of its security schemes, which
+        are sent in calls of all tenants and never logged. `operations` selects by patterns of operationIds or of
+        `METHOD /path`. `safety` replaces the levels that follow from the methods. The call blocks while a worker
+        process compiles the document.
+
+        Raises:
+            InvalidDocument, DocumentTooLarge: the document cannot be read, or no operation is selected.
+            BadInput: the document cannot be found, or a credential or a level belongs to nothing in it.
+            DuplicateToolError, NameTaken: a name is taken; pass a `prefix`.
+            DefinitionInvalid: a level or `tenants` is invalid.
+            UpstreamError, Unavailable: the document cannot be fetched, or the names cannot be looked up.
+        """
+        wanted = CodeImport(
+            name=name,
+            document=document,
+            credentials=credentials or {},
+            operations=operations,
+            safety=safety,
+            base_url=base_url,
+            prefix=prefix,
+            tenants=tenants,
+        )
+        configure_program_logging(level=level_of(self.settings))
+        imported = import_document(wanted, egress_allow=self.settings.egress_allow)
+        self._code.add(*imported.registrations)
+        self._reachable += imported.reachable
+        return imported.report
+
     def unregister(self, name: str, *, family: Family | None = None, tenants: Tenants = None) -> None:
         """Remove the tool or prompt of this name, the resource at this URI, or the resource template with this text.
 
@@ -275,9 +335,48 @@ class Gateway(Decorators):
         """
         await serve(self.settings, ready=ready, code=self._code)
 
-    def run(self) -> None:
-        """Serve from a program that has no running event loop; see `serve`."""
-        anyio.run(self.serve, backend_options={"use_uvloop": sys.platform != "win32"})
+    @asynccontextmanager
+    async def client(
+        self, *, tenant: str = LOCAL, **options: Unpack[MemoryClientOptions]
+    ) -> AsyncGenerator[MemoryClient]:
+        """Yield a connected client of the SDK for tests: no PostgreSQL, no Redis, no sockets.
+
+        It calls what this gateway has registered for the tenant with this slug, through the validation, policy and
+        rendering of a call. Changing calls are allowed and deleting ones confirmed through the client, unless the
+        settings have decisions for new tenants. Nothing is recorded. `options` are those of `mcp.Client`.
+        """
+        raised: BaseException | None = None
+        opened = open_code_server(self._code, self.settings, UnrecordedCalls(), slug=tenant, reachable=self._reachable)
+        try:
+            async with opened as server, connect(server.serve, **options) as client:
+                try:
+                    yield client
+                except BaseException as error:
+                    raised = error
+                    raise
+        except BaseExceptionGroup:
+            if raised is not None:  # the SDK's task groups wrap it, but a test expects its own failure
+                raise raised from None
+            raise
+
+    def run(self, *, transport: Literal["http", "stdio"] = "http") -> None:
+        """Serve from a program that has no running event loop, until SIGTERM or SIGINT.
+
+        Over HTTP, see `serve`. Without configured servers and on a loopback address, the gateway starts its own, and
+        prints the MCP URL and a key of the tenant `local`, which it creates; both are the same at the next start.
+        On standard streams, it serves what is registered to one client, without PostgreSQL, Redis and listeners.
+
+        Raises:
+            BrokenSetting, EmbeddedServerFailed, DatabaseUnavailable, RedisUnavailable: as for `serve`.
+        """
+        if transport == "stdio":
+            claimed = claim_streams()
+            anyio.run(partial(serve_code, claimed, self._code, self.settings, reachable=self._reachable))
+            return
+        settings = local_settings(self.settings, self._reachable)
+        ready = None if settings is None else announce_access
+        served = partial(serve, settings or self.settings, ready=ready, code=self._code)
+        anyio.run(served, backend_options={"use_uvloop": sys.platform != "win32"})
 
     def _register(self, extra: Extra) -> Registered:
         return self._code.add(to_registration(extra))

@@ -19,14 +19,9 @@ from gateway.app.python.provider.context import (
     UserReply,
 )
 from gateway.app.python.provider.link import ProviderLink, ProviderRefused, socket_url
-from gateway.app.python.typed_definitions import ToolHints, ToolShape
-from gateway.app.python.typed_functions import (
-    SignatureMismatch,
-    prompt_result,
-    read_function,
-    resource_result,
-    tool_result,
-)
+from gateway.app.python.typed_results import prompt_result, resource_result, tool_result
+from gateway.definitions.typed.definitions import ToolHints, ToolShape
+from gateway.definitions.typed.functions import SignatureMismatch, read_function
 from gateway.domain.results import Result
 from gateway.errors import NotFound
 from gateway.handlers.python.results import audio, embed, error, image, json, success, text

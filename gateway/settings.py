@@ -292,6 +292,12 @@ class Settings(BaseSettings):
         return not all(value for _, value in self._key_variables())
 
     @property
+    def is_for_one_person(self) -> bool:
+        """True if only programs on this machine reach the gateway: it has no other address and no configured server."""
+        is_shared = self.database_url is not None or self.redis_url is not None or self.public_url is not None
+        return not is_shared and all(_is_loopback(host) for host in self._hosts())
+
+    @property
     def admin_address(self) -> str:
         """Address of the admin API's own listener."""
         return self.admin_host or "127.0.0.1"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from starlette.types import ASGIApp
@@ -64,6 +64,8 @@ class Application:
     lifespan: Callable[[], AbstractAsyncContextManager[None]]
     reread: Callable[[], Awaitable[None]]
     """Reads the secrets that have a file again."""
+    catalog: CatalogContext = field(repr=False)
+    runtime: Runtime = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +129,7 @@ def build_app(
     around = build_edge_dependencies(settings, metrics, readiness)
     lifespan = partial(_run_parts, infrastructure, runtime.connections, parts, events, code)
     reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)
-    application = partial(Application, lifespan=lifespan, reread=reread)
+    application = partial(Application, lifespan=lifespan, reread=reread, catalog=catalog, runtime=runtime)
     if settings.admin_port is None:
         front = build_public_app([*probes, *closed, hooks.route, *pages.routes], settings, mcp_app, provide, around)
         return application(asgi=front, admin=None)

@@ -295,6 +295,8 @@ class Binder:
             return self._kinds.operation(snapshot.tenant, tool), False
         if tool.origin is PrimitiveOrigin.BUILTIN:
             return self._kinds.builtin(snapshot.tenant, tool)
+        if tool.origin is PrimitiveOrigin.CODE and (found := self._kinds.code_operation(snapshot, tool)) is not None:
+            return found, False
         behind = await self._kinds.behind(snapshot, tool, Family.TOOL)
         handler, stored = behind.handler(ToolForm()), decode_object(tool.definition)
         renamed: Mapping[str, str] = {} if is_exact(tool, stored) else renamed_of(stored)

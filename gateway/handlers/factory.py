@@ -1,6 +1,6 @@
 """Factory of handlers for declarations and Python functions; the only module that knows every kind of handler."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
@@ -52,7 +52,7 @@ from gateway.handlers.openapi_operation import OperationHandler
 from gateway.handlers.overridden_operation import OverriddenHandler
 from gateway.handlers.pinned_operation import PinnedHandler
 from gateway.handlers.previews.steps import StepPreview
-from gateway.handlers.python.registry import PythonHandler, PythonHandlers
+from gateway.handlers.python.registry import CodeOperation, PythonHandler, PythonHandlers
 from gateway.handlers.python.runner import PythonAction
 from gateway.handlers.response_body.result_processes import ResultProcesses
 from gateway.handlers.result_forms import ResultForm
@@ -171,6 +171,14 @@ class HandlerFactory:
         )
         return OverriddenHandler(tool, handler, self._processes) if tool.pinned or tool.result else handler
 
+    def code_operation(self, snapshot: Snapshot, tool: Tool) -> Handler[UpstreamResponse] | None:
+        """Return the handler of an operation that a program imported; None for any other tool of code."""
+        code = None if self._code is None else self._code.find(Family.TOOL, tool.name, snapshot.slug)
+        if not isinstance(code, CodeOperation):
+            return None
+        known = replace(tool, source=code.source, plan=code.plan)
+        return OperationHandler(snapshot.tenant, known, upstream=self._upstream, secrets=code, tokens=self._tokens)
+
     async def validator(self, tenant: TenantId, tool: Tool) -> Validator:
         """Return the validator of a tool's arguments: of the full input schema, if the listed one is shortened.
 
@@ -213,9 +221,10 @@ class HandlerFactory:
         completer: Completer | None = None
         if item.origin is PrimitiveOrigin.CODE:
             code = None if self._code is None else self._code.find(family, item.name, snapshot.slug)
-            runs = UnavailableHandler("the registered code is not available in this process") if code is None else code
-            if code is not None and code.complete is not None:
-                completer = PythonCompleter(code, code.complete)
+            runs = UnavailableHandler("the registered code is not available in this process")
+            if isinstance(code, PythonHandler):
+                runs = code
+                completer = None if code.complete is None else PythonCompleter(code, code.complete)
         elif item.origin is PrimitiveOrigin.LIVE:
             runs = self._live_handler(snapshot, item, family)
             completer = LiveCompleter(runs) if isinstance(runs, LiveTarget) else None

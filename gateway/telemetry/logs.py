@@ -47,6 +47,19 @@ def configure_logging(*, level: str, as_json: bool) -> LineWriter:
     return writer
 
 
+def configure_program_logging(*, level: str) -> None:
+    """Send structlog's events from this level up to standard error, unless the program has configured structlog.
+
+    Without a configuration, structlog writes every event to standard output, which may carry MCP messages. The loggers
+    of the standard library stay as the program, or its test runner, has them.
+    """
+    if not structlog.is_configured():
+        structlog.configure(
+            wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+            logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # a test runner replaces the stream
+        )
+
+
 class _LineLogger:
     """Puts rendered events into the queue of a writer."""
 

@@ -1,4 +1,4 @@
-"""Wiring of a local server: the call pipeline over a snapshot in memory, for one client on standard streams.
+"""Wiring of a local server: the call pipeline over a snapshot in memory, for one client of the same user.
 
 Validation, policy, serialisation, egress guard, redaction and truncation are the same as in a gateway. There is one
 tenant and one principal. The stream server enforces limits, and each call is recorded as a log line (decision 36).
@@ -7,14 +7,18 @@ tenant and one principal. The stream server enforces limits, and each call is re
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 
 import msgspec
 import structlog
 
 from gateway.app.local.documents import LOCAL, LocalSource
 from gateway.app.local.limits import CURSOR_KEY_BYTES
+from gateway.app.python.registrations import Registrations
 from gateway.calls.pipeline import CallPipeline
-from gateway.catalog.snapshots.composition import compose
+from gateway.calls.recorded_call import AuditSink
+from gateway.catalog.snapshots.composition import Composition, compose
+from gateway.catalog.snapshots.python_primitives import primitives_for
 from gateway.catalog.snapshots.snapshot import Snapshot
 from gateway.catalog.snapshots.snapshots import queried_listed
 from gateway.catalog.sources.drafts import encode_operations
@@ -43,43 +47,85 @@ from gateway.openapi.query.remote_tools import outline_tools
 from gateway.protocol.stdio.server import StdioServer
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
-from gateway.registry.views import ViewCache
+from gateway.registry.views import SnapshotView, ViewCache
 from gateway.upstream.client import UpstreamClient
 
 log = structlog.get_logger(__name__)
 
-_PRINCIPAL = Principal(tenant=LOCAL, slug=LOCAL, key=KeyId(LOCAL), subject=LOCAL, scopes=frozenset({Scope.MCP}))
-
 
 def build_local_server(
-    sources: Sequence[LocalSource], expose: Exposure, policy: Policy, *, upstream: UpstreamClient, spawn: Spawn
+    sources: Sequence[LocalSource],
+    expose: Exposure,
+    policy: Policy,
+    *,
+    upstream: UpstreamClient,
+    spawn: Spawn,
 ) -> StdioServer:
     """Build the server of these documents; `upstream` and the task supervisor of `spawn` are open while it serves."""
-    cursors = Cursors(secrets.token_bytes(CURSOR_KEY_BYTES))
+    cursors = _cursors()
     queries = Queries(_Outlines(sources), cursors, _InputSchemas(sources))
-    binder = Binder(upstream, _Credentials(sources), Validators(), HandlerDependencies(queries=queries))
-    view = ViewCache(binder).of(compose_snapshot(sources, expose, policy))
-    registry = Registry(_PRINCIPAL, DEFAULT_PROFILE, view, cursors)
-    return StdioServer(CallPipeline(_NoLimiter(), _LoggedCalls()), registry, spawn=spawn)
+    binder = Binder(upstream, LocalCredentials(sources), Validators(), HandlerDependencies(queries=queries))
+    registry = _registry(ViewCache(binder).of(compose_snapshot(sources, expose, policy)), cursors)
+    return StdioServer(CallPipeline(_NoLimiter(), LoggedCalls()), lambda: registry, spawn=spawn)
+
+
+def build_code_server(
+    code: Registrations, policy: Policy, slug: str, audit: AuditSink, *, upstream: UpstreamClient, spawn: Spawn
+) -> StdioServer:
+    """Build the server of the primitives that a program registered for the tenant with this slug.
+
+    A change of the registrations applies to the client's next request.
+    """
+    binder = Binder(upstream, LocalCredentials(()), Validators(), HandlerDependencies(code=code))
+    views, cursors = ViewCache(binder, code=code), _cursors()
+    kept: list[Registry] = []
+
+    def current() -> Registry:
+        if not kept or kept[0].view.snapshot.code != code.generation:
+            generation = code.generation  # read first, so that a change while composing is composed again
+            composed = compose((), (), primitives_for(code, slug))
+            kept[:] = [_registry(views.of(_snapshot(composed, policy, slug=slug, code=generation)), cursors)]
+        return kept[0]
+
+    return StdioServer(CallPipeline(_NoLimiter(), audit), current, spawn=spawn)
 
 
 def compose_snapshot(sources: Sequence[LocalSource], expose: Exposure, policy: Policy) -> Snapshot:
     """Compose the snapshot of the documents."""
     operations = [one for source in sources for one in _operations(source, is_listed=expose is not Exposure.QUERY)]
     is_queried = expose is not Exposure.TOOLS
-    composed = compose(operations, (), (), with_queries=is_queried)
     queried = [QueriedSource(id=source.id, name=source.name, version=1) for source in sources if is_queried]
+    return replace(
+        _snapshot(compose(operations, (), (), with_queries=is_queried), policy),
+        queried=(*sorted(queried, key=lambda source: source.name), *queried_listed(operations, queried)),
+    )
+
+
+def _snapshot(composed: Composition, policy: Policy, *, slug: str = LOCAL, code: int = 0) -> Snapshot:
     return Snapshot(
         tenant=LOCAL,
         revision=1,
         policy=policy,
         tools=composed.tools,
         by_name={tool.name: tool for tool in composed.tools},
-        slug=LOCAL,
+        slug=slug,
+        resources=composed.resources,
+        templates=composed.templates,
+        prompts=composed.prompts,
+        code=code,
         operations=composed.operations,
         names=composed.names,
-        queried=(*sorted(queried, key=lambda source: source.name), *queried_listed(operations, queried)),
     )
+
+
+def _registry(view: SnapshotView, cursors: Cursors) -> Registry:
+    slug = view.snapshot.slug
+    principal = Principal(tenant=LOCAL, slug=slug, key=KeyId(LOCAL), subject=LOCAL, scopes=frozenset({Scope.MCP}))
+    return Registry(principal, DEFAULT_PROFILE, view, cursors)
+
+
+def _cursors() -> Cursors:
+    return Cursors(secrets.token_bytes(CURSOR_KEY_BYTES))
 
 
 def _operations(source: LocalSource, *, is_listed: bool) -> Sequence[LoadedOperation]:
@@ -141,8 +187,8 @@ class _InputSchemas:
         return self._known.get((tool.source, tool.identity))
 
 
-class _Credentials:
-    """The credentials given on the command line; see `SecretReader`."""
+class LocalCredentials:
+    """The credentials that were given with the documents; see `SecretReader`."""
 
     def __init__(self, sources: Sequence[LocalSource]) -> None:
         self._known = {source.id: source.credentials for source in sources}
@@ -179,7 +225,7 @@ class _NoSlot(nullcontext[None]):
         return nullcontext()
 
 
-class _LoggedCalls:
+class LoggedCalls:
     """Writes the record of each call as a log line. See `AuditSink`."""
 
     async def write(self, record: CallRecord) -> None:
@@ -189,3 +235,13 @@ class _LoggedCalls:
     def note(self, record: CallRecord, rule: DecidingRule, reason: str) -> None:
         """Log one refusal."""
         log.info("call_refused", tool=record.tool, outcome=record.outcome, rule=rule.kind, reason=reason)
+
+
+class UnrecordedCalls:
+    """Records no call: the program that calls is the one that serves. See `AuditSink`."""
+
+    async def write(self, record: CallRecord) -> None:
+        """Do nothing."""
+
+    def note(self, record: CallRecord, rule: DecidingRule, reason: str) -> None:
+        """Do nothing."""

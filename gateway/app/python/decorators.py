@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import TypeVar, cast, overload
 
 from gateway.app.python.registrations import Registered, Tenants
-from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolHints, ToolShape
-from gateway.app.python.typed_functions import read_function
 from gateway.app.python.typed_handlers import prompt_handler, resource_handler, tool_handler
 from gateway.definitions.contract.metadata import Level
 from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.contract.tools import ToolDefinition
+from gateway.definitions.typed.definitions import PromptShape, ResourceShape, TemplateShape, ToolHints, ToolShape
+from gateway.definitions.typed.functions import read_function
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.signatures import CompletionFunction, PromptFunction, ResourceFunction, ToolFunction
 

@@ -20,6 +20,7 @@ from gateway.app.python.primitives import (
     to_registration,
 )
 from gateway.app.python.registrations import Registrations
+from gateway.app.python.typed_handlers import tool_handler
 from gateway.definitions.contract.tool_registry import RegisteredTool, ToolRegistry
 from gateway.domain.primitives import Family
 from gateway.errors import BrokenSetting, Fault, GatewayError, HandlerInvalid
@@ -67,7 +68,7 @@ def serve_registry(registry: ToolRegistry, registrations: Registrations) -> None
         if not callable(tool.handler):
             text = f"the tool {tool.name} was registered without a function"
             raise HandlerInvalid(text, faults=[Fault(pointer="/handler", reason=text)])
-        handler = cast(ToolFunction, tool.handler)
+        handler = cast(ToolFunction, tool.handler) if tool.typed is None else tool_handler(tool.typed)
         registrations.add(to_registration(ExtraTool(definition=tool.definition, handler=handler, safety=tool.safety)))
         return lambda: registrations.remove(tool.name, Family.TOOL)
 

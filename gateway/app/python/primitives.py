@@ -9,7 +9,6 @@ from typing import Any, cast
 import msgspec
 
 from gateway.app.python.registrations import Registration
-from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.definitions.contract.metadata import Level, read_level
 from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
@@ -20,6 +19,7 @@ from gateway.definitions.contract.resources import (
     validate_resource_template_definition,
 )
 from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.typed.definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.tenants import SLUG
@@ -114,7 +114,7 @@ def to_registration(extra: Extra) -> Registration:
             definition=msgspec.json.encode(definition),
             safety=safety,
             safety_reasons=reasons,
-            tenants=None if extra.tenants is None else _slugs(extra.tenants),
+            tenants=None if extra.tenants is None else read_tenants(extra.tenants),
         ),
         handler=PythonHandler(
             function=extra.handler,
@@ -185,7 +185,8 @@ def _assess(extra: Extra, definition: Mapping[str, Any]) -> tuple[Safety, tuple[
     return Safety.MODERATE, _UNDECLARED_REASONS
 
 
-def _slugs(tenants: Collection[str]) -> frozenset[str]:
+def read_tenants(tenants: Collection[str]) -> frozenset[str]:
+    """Return the slugs of the tenants that a program names; raise DefinitionInvalid if they are invalid."""
     if isinstance(tenants, str) or not isinstance(cast("object", tenants), Collection):
         message = "tenants must be a list of slugs, or None for all"
         raise DefinitionInvalid(message, faults=[Fault(pointer="/tenants", reason=message)])

@@ -5,14 +5,14 @@ mapping, so a reader never sees a partial change. Primitives of one name for dif
 """
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import Conflict, DuplicateToolError, NameConflict, NameTaken, NotFound
-from gateway.handlers.python.registry import PythonHandler
+from gateway.handlers.python.registry import CodeOperation, PythonHandler
 from gateway.openapi.operation.names import RESERVED
 
 _OWNER = "code"
@@ -35,10 +35,10 @@ Lookup = Callable[[PythonPrimitive], Sequence[OwnedName]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """One checked primitive and its function."""
+    """One checked primitive, and its function or its operation of a document."""
 
     primitive: PythonPrimitive
-    handler: PythonHandler
+    handler: PythonHandler | CodeOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,32 +72,26 @@ class Registrations:
         """The registered primitives."""
         return [kept.primitive for several in self._kept.values() for kept in several]
 
-    def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
-        """Return the function of a tenant's primitive of this family and name (of resources: URI or URI template)."""
+    def find(self, family: Family, name: str, slug: str) -> PythonHandler | CodeOperation | None:
+        """Return the function or operation of a tenant's primitive; `name` of a resource is its URI or URI template."""
         several = self._kept.get((family, name), ())
         # guard: code-of-its-tenant
         return next((kept.handler for kept in several if _overlap(kept.primitive.tenants, {slug})), None)
 
-    def add(self, registration: Registration) -> Registered:
-        """Add a registration; while the gateway serves, its name is first looked up in the tenants' catalogs.
+    def add(self, *registrations: Registration) -> Registered:
+        """Add all registrations or none; while the gateway serves, tenants' catalogs are first searched for the names.
 
         Raises:
-            NameTaken: the name is already registered for one of the tenants, or is a name of the gateway's own tools.
-                Or each tenant in `tenants` has its own primitive of this name. Existing registrations are kept.
+            NameTaken: a name is already registered for one of the tenants, or is a name of the gateway's own tools.
+                Or each tenant in `tenants` has its own primitive of the name. Existing registrations are kept.
             Unavailable: the tenants' catalogs cannot be read now.
         """
-        primitive = registration.primitive
-        key = primitive.family, primitive.name
-        _refuse_taken(primitive, self._kept)
-        owned = [one for look_up in tuple(self._lookups.values()) for one in look_up(primitive)]
-        hidden_for = tuple(dict.fromkeys(one.slug for one in owned))
-        if primitive.tenants and primitive.tenants <= set(hidden_for):
-            raise _owned_by_tenants(primitive, owned)
+        _with_all(self._kept, registrations)
+        owned = [one for registration in registrations for one in self._look_up(registration.primitive)]
         with self._lock:
-            _refuse_taken(primitive, self._kept)
-            self._change({**self._kept, key: (*self._kept.get(key, ()), registration)})
+            self._change(_with_all(self._kept, registrations))
         self._notify()
-        return Registered(hidden_for=hidden_for)
+        return Registered(hidden_for=tuple(dict.fromkeys(one.slug for one in owned)))
 
     def remove(self, name: str, family: Family | None = None, *, tenants: Tenants = None) -> None:
         """Remove the registration of this name; `family` and `tenants` select one of several.
@@ -132,6 +126,18 @@ class Registrations:
         """Call the listener after each change, in the thread of the change; the returned function removes it."""
         return _remover(self._listeners, listener)
 
+    def _look_up(self, primitive: PythonPrimitive) -> Sequence[OwnedName]:
+        """Return the tenants' own names that hide a primitive.
+
+        Raises:
+            NameTaken: each tenant in `tenants` has its own primitive of this name.
+            Unavailable: the tenants' catalogs cannot be read now.
+        """
+        owned = [one for look_up in tuple(self._lookups.values()) for one in look_up(primitive)]
+        if primitive.tenants and primitive.tenants <= {one.slug for one in owned}:
+            raise _owned_by_tenants(primitive, owned)
+        return owned
+
     def _change(self, kept: Mapping[_Key, Sequence[Registration]]) -> None:
         self._kept = kept
         self._generation += 1
@@ -139,6 +145,19 @@ class Registrations:
     def _notify(self) -> None:
         for listener in tuple(self._listeners.values()):
             listener()
+
+
+def _with_all(
+    kept: Mapping[_Key, Sequence[Registration]], added: Iterable[Registration]
+) -> Mapping[_Key, Sequence[Registration]]:
+    """Return the registrations with further ones; raise NameTaken if a name is taken."""
+    found = dict(kept)
+    for registration in added:
+        primitive = registration.primitive
+        _refuse_taken(primitive, found)
+        key = primitive.family, primitive.name
+        found[key] = (*found.get(key, ()), registration)
+    return found
 
 
 def _refuse_taken(primitive: PythonPrimitive, kept: Mapping[_Key, Sequence[Registration]]) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from gateway.app.python.typed_functions import SignatureMismatch, TypedFunction, content_of, result_of
+from gateway.app.python.typed_results import content_of, result_of
+from gateway.definitions.typed.functions import SignatureMismatch, TypedFunction
 from gateway.domain.json_access import as_object
 from gateway.domain.results import Contents
 from gateway.errors import BadInput

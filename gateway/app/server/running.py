@@ -1,13 +1,17 @@
 """Description of a gateway that responds to requests: its addresses, and the key that it generated."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.app.backends import Backends
 from gateway.app.secrets import GatewayKeys
 from gateway.app.server.bound_listener import BoundListener
 from gateway.settings import Settings
+
+if TYPE_CHECKING:  # a supervisor of workers imports no application
+    from gateway.app.build import Application
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +25,8 @@ class Running:
     operator_key_is_new: bool
     data_dir: Path
     embedded: bool
+    application: "Application | None" = field(default=None, repr=False)
+    """The application of this process; None if workers serve."""
 
     @property
     def where(self) -> Mapping[str, object]:

@@ -8,6 +8,7 @@ import resource
 import socket
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -68,7 +69,7 @@ async def _serve(settings: Settings, ready: Ready | None, code: Registrations | 
         async def started() -> None:
             log.info("serving", **running.where, operator_keys=key_names(keys.operator_key))
             if ready is not None:
-                await ready(running)
+                await ready(replace(running, application=replica.app))
 
         replica = Replica(settings, addresses, keys, code, ReplicaHost(lost_lines=partial(lost_lines, lines)))
         sockets = [one.socket for one in (listener, admin_listener) if one is not None]

@@ -11,19 +11,15 @@ import anyio
 from gateway.app.exception_leaves import first_leaf
 from gateway.app.server.running import Running
 from gateway.cli.failures import Failure, failure_of
-from gateway.cli.stdio.options import LOCAL_DECISIONS
 from gateway.domain.fairness.thread_kinds import OWN_PROGRAMS
 from gateway.domain.fairness.threads import run_in_thread
+from gateway.domain.tenancy.policy import LOCAL_POLICY
 from gateway.errors import GatewayError
 from gateway.settings import Settings, load_settings
 from gateway.telemetry.standard_streams import replace_standard_streams
 
 Serving = Callable[..., Awaitable[None]]
 """Serves until a signal: it takes the settings, and `ready`."""
-
-LOCAL_POLICY = tuple(f"{level}={decision}" for level, decision in LOCAL_DECISIONS.items())
-"""Decisions of new tenants of a gateway for one person."""
-
 
 def read_settings(**overrides: object) -> Settings:
     """Load the settings of this process.

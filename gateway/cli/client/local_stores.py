@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 
 from gateway.app.installation import describe_installation
+from gateway.app.local.loopback import is_loopback
 from gateway.app.python.plugins import load_extras
 from gateway.app.secrets import read_keys
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.identity.secret_keys.status import forget
 from gateway.cli.client.local_gateway import read_settings
-from gateway.cli.client.locations import is_loopback
 from gateway.cli.failures import failure_of
 from gateway.cli.input.json_fields import JsonObject
 from gateway.domain.findings import Finding, Verdict

@@ -1,10 +1,10 @@
 """The gateway's URL and the caller's credentials: the operator key or a tenant's key."""
 
-import ipaddress
 import os
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from gateway.app.local.loopback import is_loopback
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
@@ -28,15 +28,6 @@ def check_url(url: str) -> str:
     if not is_usable:
         raise Failure(f"{url!r} is not an http or https URL", ExitCode.USAGE)
     return url.rstrip("/")
-
-
-def is_loopback(url: str) -> bool:
-    """True if the URL's host is a loopback address or name."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def mcp_url(url: str, tenant: str, profile: str | None = None) -> str:

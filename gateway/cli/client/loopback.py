@@ -5,9 +5,8 @@ Only the user's own input permits them: a local document that is not an archive,
 
 import re
 from collections.abc import Iterable, Iterator
-from urllib.parse import urlsplit
 
-from gateway.cli.client.locations import is_loopback
+from gateway.app.local.loopback import loopback_address
 from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
 from gateway.errors import InvalidDocument
@@ -15,7 +14,6 @@ from gateway.openapi.document import document as openapi
 
 _HINT = re.compile(r"localhost|127\.|\[?::1")
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
-_PORTS = {"http": 80, "https": 443}
 
 
 def find_loopback(document: DocumentArgument, *, base_url: str | None) -> tuple[str, ...]:
@@ -26,7 +24,7 @@ def find_loopback(document: DocumentArgument, *, base_url: str | None) -> tuple[
     """
     typed = [url for url in (base_url, document.url) if url is not None]
     named = [] if base_url is not None else list(_server_urls(document.text))
-    found = (address for url in (*typed, *named) if (address := _address_of(url)) is not None)
+    found = (address for url in (*typed, *named) if (address := loopback_address(url)) is not None)
     return tuple(dict.fromkeys(found))
 
 
@@ -56,15 +54,3 @@ def _urls_of(servers: Iterable[object]) -> Iterator[str]:
         for name in _VARIABLE.findall(url):
             url = url.replace(f"{{{name}}}", text_at(server, "variables", name, "default"))
         yield url
-
-
-def _address_of(url: str) -> str | None:
-    try:
-        parts = urlsplit(url)
-        port = parts.port or _PORTS.get(parts.scheme)
-    except ValueError:
-        return None
-    if port is None or not parts.hostname or not is_loopback(url):
-        return None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{host}:{port}"

@@ -1,8 +1,8 @@
 """Provisions a gateway through its admin API with a tenant, a source and a key. Safe to repeat."""
 
-import os
 from pathlib import Path
 
+from gateway.app.local.key_file import read_key, write_key
 from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.locations import mcp_url
 from gateway.cli.client.mcp_endpoint import McpClient
@@ -79,12 +79,12 @@ def ensure_key(admin: AdminApi, tenant: str, *, kept_in: Path) -> str:
     Raises:
         Failure: the gateway refused.
     """
-    stored = _read(kept_in)
+    stored = read_key(kept_in)
     if stored is not None and _is_valid_key(admin.url, tenant, stored):
         return stored
     wanted: JsonObject = {"name": tenant, "scopes": [Scope.MCP.value]}
     key = text_at(admin.send("POST", path_of("tenants", tenant, "keys"), wanted), "key")
-    _write_private(kept_in, key)
+    write_key(kept_in, key)
     return key
 
 
@@ -97,20 +97,3 @@ def _is_valid_key(url: str, tenant: str, key: str) -> bool:
             return False
         raise
     return True
-
-
-def _read(path: Path) -> str | None:
-    try:
-        stored = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return stored if stored and stored.isprintable() else None
-
-
-def _write_private(path: Path, key: str) -> None:
-    """Write the key to a new file that only its owner can read, and replace the old file with it."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(f"{key}\n")
-    fresh.replace(path)

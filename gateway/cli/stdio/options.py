@@ -4,9 +4,7 @@ from typing import cast
 
 from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.selections import SelectionOptions
-
-LOCAL_DECISIONS = {"safe": "allow", "moderate": "allow", "dangerous": "confirm"}
-"""Decisions of a gateway for one person: changing calls run, and deleting calls are confirmed through the client."""
+from gateway.domain.tenancy.policy import LOCAL_POLICY
 
 
 class StdioOptions(SelectionOptions):
@@ -28,6 +26,6 @@ def on_streams(given: ImportArguments) -> StdioOptions:
     own = {
         "prefixes": () if given["member_prefix"] is None else (given["member_prefix"],),
         "base_urls": () if given["member_base_url"] is None else (given["member_base_url"],),
-        **LOCAL_DECISIONS,
+        **dict(one.split("=") for one in LOCAL_POLICY),
     }
     return cast("StdioOptions", {**given, **own})

@@ -1,7 +1,5 @@
 """Runs a server on standard streams until its client closes them or a signal arrives."""
 
-import signal
-from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
@@ -11,10 +9,9 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
 from gateway.errors import GatewayError
 from gateway.protocol.limits import MAX_BYTES
-from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, StdioStreams, claim_streams
+from gateway.protocol.stdio.running import Serve, serve_streams
+from gateway.protocol.stdio.streams import ClaimedStreams, ClientGone, claim_streams
 from gateway.telemetry.standard_streams import replace_standard_streams
-
-Serve = Callable[[StdioStreams], Awaitable[None]]
 
 
 def claim() -> ClaimedStreams:
@@ -38,23 +35,9 @@ def run(claimed: ClaimedStreams, serve: Serve, *, limit: int = MAX_BYTES) -> Non
         Failure: the server failed, or could not start.
     """
     try:
-        anyio.run(partial(_run, claimed, serve, limit))
+        anyio.run(partial(serve_streams, claimed, serve, limit=limit))
     except (GatewayError, BaseExceptionGroup) as error:
         leaf = first_leaf(error, Failure, GatewayError)
         if isinstance(leaf, GatewayError):
             raise failure_of(leaf) from None
         raise leaf if isinstance(leaf, Failure) else Failure(f"unexpected {type(leaf).__name__}: {leaf}") from error
-
-
-async def _run(claimed: ClaimedStreams, serve: Serve, limit: int) -> None:
-    async with anyio.create_task_group() as group, StdioStreams(claimed, limit=limit) as streams:
-        group.start_soon(_cancel_on_signal, group.cancel_scope)
-        await serve(streams)
-        group.cancel_scope.cancel()
-
-
-async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            scope.cancel()
-            return

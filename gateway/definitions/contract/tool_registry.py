@@ -1,23 +1,33 @@
-"""In-memory store of tool definitions by name, each with an optional handler; independent of any server."""
+"""In-memory store of tool definitions by name, each with an optional handler; independent of any server.
+
+A tool is registered as a definition with its handler, or as a typed function, which is both.
+"""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any, overload
 
 from gateway.definitions.contract.metadata import Level, read_level
 from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.typed.definitions import ToolHints, ToolShape
+from gateway.definitions.typed.functions import CallContext, TypedFunction, read_function
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DuplicateToolError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A tool definition, its handler of any type, and its safety level if it was declared."""
+    """A tool definition, its handler of any type, and its safety level if it was declared.
+
+    `typed` is the signature of a tool that was registered as a typed function; its handler is that function.
+    """
 
     definition: ToolDefinition
     handler: object = None
     safety: Safety | None = None
+    typed: TypedFunction | None = None
 
     @property
     def name(self) -> str:
@@ -40,22 +50,67 @@ class ToolRegistry:
         self._tools: dict[str, RegisteredTool] = {}
         self._servers: tuple[Serve, ...] = ()
 
+    @overload
     def register(
-        self, definition: ToolDefinition | object, handler: object = None, *, safety: Level | None = None
+        self,
+        definition: ToolDefinition | ToolShape,
+        handler: Callable[[Any], object] | None = None,
+        *,
+        safety: Level | None = None,
+    ) -> ToolDefinition: ...
+    @overload
+    def register(
+        self,
+        definition: Callable[..., object],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolHints | None = None,
+        safety: Level | None = None,
+    ) -> ToolDefinition: ...
+    def register(  # noqa: PLR0913  # each is a member of the definition or of the registration
+        self,
+        definition: ToolDefinition | ToolShape | Callable[..., object],
+        handler: object = None,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolHints | None = None,
+        safety: Level | None = None,
     ) -> ToolDefinition:
-        """Add a tool, given as a definition or as the protocol's object.
+        """Add a tool: a definition or the protocol's object with a handler, or a typed function, which is both.
+
+        The name, docstring and signature of a typed function are the definition, unless `name`, `title`, `description`
+        or `annotations` replace a part; see `Gateway.tool`.
 
         Raises:
             ToolValidationError: the definition violates the contract.
             DefinitionInvalid: there is no such safety level.
             DuplicateToolError: the name is already registered; the registered tool stays unchanged.
+            TypeError: a parameter of the typed function has no name, or a type without a JSON Schema. Or a definition
+                was given with members that only a typed function takes.
             GatewayError: a gateway that serves this registry refuses the tool, as in `Gateway.register_tool`; the tool
                 is not registered.
         """
-        raw = definition.to_wire() if isinstance(definition, ToolDefinition) else definition
+        given = {"name": name, "title": title, "description": description, "annotations": annotations}
+        typed = None
+        if callable(definition):
+            if handler is not None:
+                raise TypeError("a typed function is its own handler: pass the function, or a definition and a handler")
+            typed, handler = read_function(definition, CallContext), definition
+            raw: object = typed.tool_definition(name, title=title, description=description, annotations=annotations)
+        elif any(member is not None for member in given.values()):
+            raise TypeError("name, title, description and annotations of a tool are members of its definition")
+        else:
+            raw = definition.to_wire() if isinstance(definition, ToolDefinition) else definition
         checked = validate_tool_definition(raw)
         level = None if safety is None else read_level(safety)
-        tool = RegisteredTool(definition=checked, handler=handler, safety=level)
+        return self._add(RegisteredTool(definition=checked, handler=handler, safety=level, typed=typed))
+
+    def _add(self, tool: RegisteredTool) -> ToolDefinition:
+        checked = tool.definition
         with self._lock:
             if self._tools.setdefault(checked.name, tool) is not tool:
                 raise DuplicateToolError(checked.name)

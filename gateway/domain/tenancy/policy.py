@@ -255,6 +255,10 @@ def weaker_levels(policy: Policy) -> Sequence[Safety]:
     ]
 
 
+LOCAL_POLICY: Final = ("safe=allow", "moderate=allow", "dangerous=confirm")
+"""Decisions of a gateway for one person: changing calls run, and deleting calls are confirmed through the client."""
+
+
 def read_decisions(given: Iterable[str]) -> Policy:
     """Return the policy of new tenants: `PROTECTING`, changed by strings of the form `level=decision`.
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
+from gateway.definitions.typed.functions import CallContext
 from gateway.domain.results import Contents
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import HandlerFailed
@@ -31,7 +32,7 @@ class ClientReply:
         return self.action == "accept"
 
 
-class Context:
+class Context(CallContext):
     """One call, as the function of a Python primitive sees it.
 
     A plain function runs in a thread, where `context.wait(context.progress(0.5))` replaces `await`.

@@ -18,15 +18,17 @@ from gateway.registry.hiding_rules import absence_rule
 from gateway.registry.registry import Registry
 
 
-def capabilities_of(registry: Registry) -> ServerCapabilities:
+def capabilities_of(registry: Registry, *, notifies: bool = True) -> ServerCapabilities:
     """The server capabilities of a connection with this registry.
 
-    Tools are always declared, even if there are none. Any other family without primitives is omitted.
+    Tools are always declared, even if there are none. Any other family without primitives is omitted. `notifies` is
+    True if the server sends notifications of changed lists and resources.
     """
+    changes = True if notifies else None
     return ServerCapabilities(
-        tools=ToolsCapability(list_changed=True),
-        resources=ResourcesCapability(subscribe=True, list_changed=True) if has_resources(registry) else None,
-        prompts=PromptsCapability(list_changed=True) if registry.has(Family.PROMPT) else None,
+        tools=ToolsCapability(list_changed=changes),
+        resources=ResourcesCapability(subscribe=changes, list_changed=changes) if has_resources(registry) else None,
+        prompts=PromptsCapability(list_changed=changes) if registry.has(Family.PROMPT) else None,
         completions=CompletionsCapability() if registry.has_completions else None,
         logging=LoggingCapability() if registry.is_interactive else None,
     )

@@ -1,5 +1,8 @@
 """The method `resources/read`: resources of the registry, and stored results."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
 from mcp.server.context import HandlerResult
 from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -9,11 +12,11 @@ from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.primitives import Family
 from gateway.domain.refusals import AccountRequired
 from gateway.errors import NotFound
+from gateway.handlers.binding import BoundResource
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import Hidden
 from gateway.protocol.methods.account_pages import open_account_page
 from gateway.protocol.methods.capabilities import hidden, require_family
-from gateway.protocol.methods.found_resources import ResourceFinder
 from gateway.protocol.methods.limits import MAX_ECHOED_URI_LENGTH
 from gateway.protocol.methods.peers import input_required_result, peer_for_request
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
@@ -22,6 +25,8 @@ from gateway.registry.registry import Registry
 RESOURCE_NOT_FOUND = -32002
 """The error code for an unknown URI in revisions with a handshake; revision 2026-07-28 uses `INVALID_PARAMS`."""
 
+FindResource: TypeAlias = Callable[[Registry, str, str | None], Awaitable[BoundResource | None]]
+"""Finds the resource at a URI for the client of a session, if there is one; None if there is no resource."""
 
 _READ_TTL_MS = 0
 
@@ -29,10 +34,10 @@ _READ_TTL_MS = 0
 class Resources:
     """Handles `resources/read`."""
 
-    def __init__(self, calls: CallPipeline, spawn: Spawn, finder: ResourceFinder) -> None:
+    def __init__(self, calls: CallPipeline, spawn: Spawn, find: FindResource) -> None:
         self._calls = calls
         self._spawn = spawn
-        self._finder = finder
+        self._find = find
 
     async def read(self, ctx: SdkContext, params: ReadResourceRequestParams) -> HandlerResult:
         """Read one resource.
@@ -44,7 +49,7 @@ class Resources:
         """
         context = CURRENT_REQUEST.get()
         registry = context.registry
-        bound = await self._finder.find(registry, params.uri, context.session)
+        bound = await self._find(registry, params.uri, context.session)
         if bound is None:
             require_family(registry, Family.RESOURCE, params.uri, ctx.method)
             raise _missing(ctx, registry, params.uri)

@@ -7,28 +7,16 @@ from typing import Any
 
 from mcp.server.context import HandlerResult
 from mcp.server.lowlevel import Server
-from mcp_types import (
-    CallToolRequestParams,
-    CompleteRequestParams,
-    DiscoverResult,
-    GetPromptRequestParams,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    RequestParams,
-    SubscriptionsListenRequestParams,
-)
+from mcp_types import DiscoverResult, RequestParams, SubscriptionsListenRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.protocol.errors import TASKS
 from gateway.protocol.methods.capabilities import capabilities_of
-from gateway.protocol.methods.completion import CompletionMethod
 from gateway.protocol.methods.error_translation import ErrorTranslation
 from gateway.protocol.methods.found_resources import ResourceFinder
-from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, respond_with_list
-from gateway.protocol.methods.prompts import Prompts
-from gateway.protocol.methods.resources import Resources
-from gateway.protocol.methods.tools import Tools
+from gateway.protocol.methods.lists import LIST_TTL_MS
+from gateway.protocol.methods.primitive_methods import add_primitive_methods
 from gateway.protocol.request_context import CURRENT_REQUEST, SdkContext
 from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
@@ -43,12 +31,7 @@ def build_server(
     """Build the server of all tenants; it stores no state of any client."""
     calls = tasks.calls
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
-    for method in LISTS:
-        server.add_request_handler(method, PaginatedRequestParams, respond_with_list)
-    server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn, tasks).call)
-    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, spawn, finder).read)
-    server.add_request_handler("prompts/get", GetPromptRequestParams, Prompts(calls, spawn).get)
-    server.add_request_handler("completion/complete", CompleteRequestParams, CompletionMethod(calls).complete)
+    add_primitive_methods(server, calls, finder.find, spawn=spawn, tasks=tasks)
     server.add_request_handler("server/discover", RequestParams, _discover)
     server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, subscriptions.serve)
     TaskMethods(tasks).add_to(server)

@@ -1,16 +1,27 @@
-"""The peer of a call on standard streams, in the handshake revisions; it writes requests to standard output."""
+"""The peer of a call on lines, in the handshake revisions; it writes notifications and requests to the client."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container, Mapping
+from typing import Any, Final
 
 import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitRequest, ElicitResult
+from mcp_types import (
+    CreateMessageRequest,
+    CreateMessageResultWithTools,
+    ElicitRequest,
+    ElicitResult,
+    ListRootsRequest,
+    ListRootsResult,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
+)
+from pydantic import BaseModel
 
 from gateway.errors import ClientSilent
-from gateway.handlers.interfaces import InputRequest, LogLevel
+from gateway.handlers.interfaces import InputRequest, InputRequestKind, LogLevel
 from gateway.protocol.methods.input_requests import (
+    FIRST_WITH_MODES,
     check_response,
     is_valid_response,
     require_capability,
@@ -23,11 +34,20 @@ from gateway.protocol.stdio.progress_gap import ProgressGap
 _FIRST_WITH_ELICITATION = "2025-06-18"
 
 
-class StdioPeer:
-    """The peer of one request. It supports only form elicitation, because imported operations need nothing else."""
+_FORMS: Final[Mapping[InputRequestKind, tuple[type[Any], type[BaseModel]]]] = {
+    "elicitation": (ElicitRequest, ElicitResult),
+    "sampling": (CreateMessageRequest, CreateMessageResultWithTools),
+    "roots": (ListRootsRequest, ListRootsResult),
+}
+"""Requests to the client, each with its result."""
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
+
+class StdioPeer:
+    """The peer of one request. It sends log messages of the client's `levels` only."""
+
+    def __init__(self, ctx: ServerRequestContext[Any, Any], levels: Container[LogLevel]) -> None:
         self._ctx = ctx
+        self._levels = levels
         self.progress_gap = ProgressGap()
         self._memory: dict[str, object] = {}
 
@@ -36,8 +56,10 @@ class StdioPeer:
 
     def can(self, kind: str) -> bool:
         """True if the client declared the capability and its revision has it."""
-        is_known = self._ctx.protocol_version >= _FIRST_WITH_ELICITATION
-        return is_known and kind == "elicitation" and supports(self._ctx.session.client_capabilities, kind)
+        revision = self._ctx.protocol_version
+        first = FIRST_WITH_MODES if kind == "elicitation.url" else _FIRST_WITH_ELICITATION
+        is_known = revision >= first or not kind.startswith("elicitation")
+        return is_known and supports(self._ctx.session.client_capabilities, kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Send progress, if the request has a token."""
@@ -45,7 +67,12 @@ class StdioPeer:
         self.progress_gap.note()
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        """Do nothing: the logging capability is not declared."""
+        """Send a log message, unless its level is below the one that the client set."""
+        if level in self._levels:
+            params = LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+            note = LoggingMessageNotification(params=params)
+            await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
+            self.progress_gap.note()
 
     async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         """Send the requests to the client one after the other, and return the responses.
@@ -79,9 +106,9 @@ class StdioPeer:
 
     async def _ask(self, input_request: InputRequest) -> Mapping[str, Any]:
         asked = to_session_request(input_request, self._ctx.protocol_version)
+        request, result = _FORMS[input_request.kind]
         try:
-            request = ElicitRequest.model_validate(asked, by_name=False)
-            response = await self._ctx.session.send_request(request, ElicitResult)
+            response = await self._ctx.session.send_request(request.model_validate(asked, by_name=False), result)
         except (MCPError, ValueError) as error:  # an error, or a result of another form
             raise ClientSilent("the client responded with an error") from error
         found = response.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -1,13 +1,14 @@
-"""An MCP server of both eras on standard streams, for one client with one registry that never changes.
+"""An MCP server of both eras on lines, for one client: standard streams, or a client in the same process.
 
 The SDK's loop chooses the era by the client's first request, and runs each request as a task; the methods are those of
-HTTP. The lists cannot change and contain tools only, so neither list changes nor subscriptions are declared.
+HTTP. Each request reads the current registry. Neither list changes nor subscriptions are declared.
 """
 
 import secrets
 import time
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Protocol
 
 import anyio
 import structlog
@@ -17,15 +18,12 @@ from mcp.server.lowlevel import Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.message import SessionMessage
 from mcp_types import (
-    CallToolRequestParams,
     DiscoverResult,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCResponse,
-    PaginatedRequestParams,
     RequestParams,
-    ServerCapabilities,
-    ToolsCapability,
+    SetLevelRequestParams,
     jsonrpc_message_adapter,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -34,52 +32,73 @@ from pydantic import ValidationError
 from gateway.calls.pipeline import CallPipeline
 from gateway.domain.fairness.task_supervisor import Spawn
 from gateway.domain.identifiers import TenantId
+from gateway.handlers.binding import BoundResource
+from gateway.handlers.interfaces import LogLevel
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.protocol.http.responses import joined
 from gateway.protocol.http.results import STRUCTURED, list_result, tool_result
+from gateway.protocol.methods.capabilities import capabilities_of, require
 from gateway.protocol.methods.error_translation import ErrorTranslation
-from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, respond_with_list
-from gateway.protocol.methods.tools import Tools
-from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
+from gateway.protocol.methods.input_requests import LEVELS, levels_from
+from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS
+from gateway.protocol.methods.primitive_methods import add_primitive_methods
+from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext, SdkContext
 from gateway.protocol.server_name import NAME
 from gateway.protocol.stateless.request_state import request_state_middleware
 from gateway.protocol.stdio.limits import DRAIN_S, STATE_KEY_BYTES
 from gateway.protocol.stdio.messages import Refused, cancelled_by, id_of, not_a_message, parse_line
 from gateway.protocol.stdio.open_requests import OpenRequests
 from gateway.protocol.stdio.peer import StdioPeer
-from gateway.protocol.stdio.streams import ClientGone, Oversized, StdioStreams
+from gateway.protocol.stdio.streams import ClientGone, Oversized
 from gateway.registry.registry import Registry
 from gateway.telemetry.distribution import VERSION
 
 log = structlog.get_logger(__name__)
 
-_CAPABILITIES: Final = ServerCapabilities(tools=ToolsCapability())
+
+class LineStreams(Protocol):
+    """The lines of one client, each a JSON-RPC message; `StdioStreams` or a client in the same process."""
+
+    @property
+    def is_gone(self) -> bool:
+        """True after a write failed because the client is gone."""
+        ...
+
+    def lines(self) -> AsyncGenerator[bytes | Oversized]:
+        """Yield the client's lines until their end."""
+        ...
+
+    async def write(self, message: bytes) -> None:
+        """Write one message; raise ClientGone without a client."""
+        ...
 
 
 class StdioServer:
-    """Serves one client until it ends standard input or closes standard output."""
+    """Serves one client until it ends its stream or closes the other one; `registry` returns the current registry."""
 
-    def __init__(self, calls: CallPipeline, registry: Registry, *, spawn: Spawn) -> None:
+    def __init__(self, calls: CallPipeline, registry: Callable[[], Registry], *, spawn: Spawn) -> None:
         self._registry = registry
         self._open = OpenRequests[_BypassedResult | None]()
+        self._levels: frozenset[LogLevel] = frozenset(LEVELS)
         self._server: Server[Any] = Server(NAME, version=VERSION)
-        self._server.add_request_handler("tools/list", PaginatedRequestParams, respond_with_list)
-        self._server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn).call)
+        add_primitive_methods(self._server, calls, _find_resource, spawn=spawn)
+        self._server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
         self._server.add_request_handler("server/discover", RequestParams, _discover)
         state = request_state_middleware([secrets.token_bytes(STATE_KEY_BYTES)], _UsedStates())
         self._server.middleware[:] = [self._in_context, ErrorTranslation(calls.audit), *state]
 
-    async def serve(self, streams: StdioStreams) -> None:
+    async def serve(self, streams: LineStreams) -> None:
         """Serve the lines of these streams to their end."""
         send_in, receive_in = anyio.create_memory_object_stream[SessionMessage | Exception]()
         send_out, receive_out = anyio.create_memory_object_stream[SessionMessage]()
-        options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=_CAPABILITIES)
+        capabilities = capabilities_of(self._registry(), notifies=False)
+        options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=capabilities)
         async with anyio.create_task_group() as group:
             group.start_soon(self._receive, streams, send_in)
             group.start_soon(self._send, receive_out, streams)
             await self._server.run(receive_in, send_out, options)
 
-    async def _receive(self, streams: StdioStreams, to: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    async def _receive(self, streams: LineStreams, to: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         async with to:
             try:
                 async for line in streams.lines():
@@ -109,7 +128,7 @@ class StdioServer:
             self._open.remove(cancelled)  # the SDK sends no response to a cancelled request
         return sdk_message
 
-    async def _send(self, messages: MemoryObjectReceiveStream[SessionMessage], streams: StdioStreams) -> None:
+    async def _send(self, messages: MemoryObjectReceiveStream[SessionMessage], streams: LineStreams) -> None:
         async with messages:
             try:
                 async for message in messages:
@@ -135,14 +154,20 @@ class StdioServer:
         finished = RawResult() if may_bypass else None
         if finished is not None and ctx.request_id is not None:
             self._open.replace(ctx.request_id, _BypassedResult(finished, is_modern=is_modern, is_list=is_list))
-        peer = NULL_PEER if is_modern else StdioPeer(ctx)
+        peer = NULL_PEER if is_modern else StdioPeer(ctx, self._levels)
         correlation_id = secrets.token_hex(8)
-        principal = self._registry.principal
-        CURRENT_REQUEST.set(RequestContext(principal, self._registry, correlation_id, peer=peer, finished=finished))
+        registry = self._registry()
+        CURRENT_REQUEST.set(RequestContext(registry.principal, registry, correlation_id, peer=peer, finished=finished))
         result = await call_next(ctx)
         if isinstance(peer, StdioPeer):
             await peer.progress_gap.wait()
         return result
+
+    async def _set_level(self, ctx: SdkContext, params: SetLevelRequestParams) -> HandlerResult:
+        """Send only log messages of this level and above from now on, in the handshake revisions."""
+        require(CURRENT_REQUEST.get().registry.is_interactive, ctx.method)
+        self._levels = frozenset(levels_from(params.level))
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +201,14 @@ class _UsedStates:
         self._used.pop(nonce, None)
 
 
-async def _discover(_: ServerRequestContext[Any, Any], __: RequestParams) -> HandlerResult:
+async def _find_resource(registry: Registry, uri: str, _: str | None) -> BoundResource | None:
+    return await registry.resource(uri)
+
+
+async def _discover(_: SdkContext, __: RequestParams) -> HandlerResult:
     return DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-        capabilities=_CAPABILITIES,
+        capabilities=capabilities_of(CURRENT_REQUEST.get().registry, notifies=False),
         ttl_ms=LIST_TTL_MS,
         cache_scope="private",
     )

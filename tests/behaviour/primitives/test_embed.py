@@ -228,7 +228,7 @@ async def test_a_registry_and_extras_are_served_beside_what_is_registered(settle
     async with _serving(gateway) as (running, key):
         listed = (await running.rpc("acme", key, "tools/list")).json()["result"]["tools"]
         assert [tool["name"] for tool in listed] == ["of_extras", "of_method", "of_registry", "of_registry_later"]
-        await anyio.to_thread.run_sync(registry.register, {"name": "while_served", **ANY}, echo)
+        await anyio.to_thread.run_sync(lambda: registry.register({"name": "while_served", **ANY}, echo))
         assert (await _call(running, key, "while_served"))["result"]["structuredContent"]["tenant"] == "acme"
         assert (await _call(running, key, "of_registry"))["result"]["structuredContent"]["tenant"] == "acme"
         read = await running.rpc("acme", key, "resources/read", {"uri": "docs://x"}, mcp_name="docs://x")

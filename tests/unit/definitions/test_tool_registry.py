@@ -5,24 +5,25 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 
 from gateway.definitions.contract.tool_registry import RegisteredTool, Serve, ToolRegistry
 from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.typed.definitions import ToolShape
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid, DuplicateToolError, NameTaken, ToolValidationError
 
 
-def raw(name: str) -> dict[str, Any]:
+def raw(name: str) -> ToolShape:
     return {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object", "properties": {}}}
 
 
 def test_what_is_registered_is_found() -> None:
     """Ours: by name, all together, and with the registered object (TDF-3)."""
     registry = ToolRegistry()
-    handler = object()
+    handler: Any = object()
     definition = registry.register(raw("b"), handler)
     registry.register(validate_tool_definition(raw("a")))
 
@@ -60,10 +61,11 @@ def test_tools_on_the_wire_are_exactly_the_protocols_and_sorted() -> None:
 def test_a_taken_name_is_refused_and_the_first_tool_stays() -> None:
     """Ours: the error names the tool, the original stays unchanged (PRG-4)."""
     registry = ToolRegistry()
-    first = registry.register(raw("a"), "first")
+    one: Any = "first"
+    first = registry.register(raw("a"), one)
 
     with pytest.raises(DuplicateToolError, match="'a'") as caught:
-        registry.register(raw("a") | {"description": "Another."}, "second")
+        registry.register({**raw("a"), "description": "Another."}, print)
 
     assert caught.value.tool_name == "a"
     assert isinstance(caught.value, NameTaken)
@@ -85,7 +87,7 @@ def test_of_threads_that_want_one_name_exactly_one_has_it() -> None:
     registry = ToolRegistry()
     start = Barrier(8)
 
-    def register(number: int) -> bool:
+    def register(number: Any) -> bool:
         start.wait()
         won = False
         for _ in range(20):
@@ -111,7 +113,7 @@ def test_of_threads_that_want_one_name_exactly_one_has_it() -> None:
 def test_a_definition_of_read_only_mappings_is_taken() -> None:
     """Ours: the types permit exactly the registrable definitions, and listed ones are plain JSON (TDF-3)."""
     registry = ToolRegistry()
-    schema = MappingProxyType({"type": "object", "properties": MappingProxyType({"n": {"type": "integer"}})})
+    schema: Any = MappingProxyType({"type": "object", "properties": MappingProxyType({"n": {"type": "integer"}})})
     registry.register(ToolDefinition(name="a", description="Does a.", input_schema=schema))
     registry.register({**raw("b"), "inputSchema": schema})
 
@@ -149,3 +151,37 @@ def test_a_registry_that_is_served_adds_a_tool_to_all_servers_or_to_none() -> No
     assert [(tool.name, tool.safety) for tool in registry] == [("a", Safety.SAFE), ("b", None), ("d", None)]
     with pytest.raises(DefinitionInvalid, match="safety must be one of"):
         registry.register(raw("e"), safety="harmless")
+
+
+def test_a_typed_function_is_definition_and_handler() -> None:
+    """Ours: name, docstring, hints and defaults are the definition; the function itself is found (TDF-3, PRG-1)."""
+    registry = ToolRegistry()
+
+    def add(a: int, b: Literal[1, 2] = 2) -> int:
+        """Adds two numbers."""
+        return a + b
+
+    defined = registry.register(add, safety="safe")
+    registry.register(add, name="sum", title="Sum", description="Sums up.", annotations={"readOnlyHint": True})
+
+    assert defined.to_wire() == {
+        "name": "add",
+        "description": "Adds two numbers.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"enum": [1, 2], "default": 2}},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+    }
+    assert registry.handler_of("add") is add
+    assert [(tool.name, tool.safety) for tool in registry] == [("add", Safety.SAFE), ("sum", None)]
+    assert registry.to_mcp_tools()[1]["description"] == "Sums up."
+    wrong: Any = registry.register
+    with pytest.raises(TypeError, match="is its own handler"):
+        wrong(add, print)
+    with pytest.raises(TypeError, match="members of its definition"):
+        wrong(raw("c"), print, name="d")
+    with pytest.raises(DuplicateToolError):
+        registry.register(add)
+    assert len(registry) == 2

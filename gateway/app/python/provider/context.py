@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, cast
 
+from gateway.definitions.typed.functions import CallContext
+
 _T = TypeVar("_T")
 ProviderLogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -42,7 +44,7 @@ class UserReply:
         return self.action == "accept"
 
 
-class ProviderContext:
+class ProviderContext(CallContext):
     """Context of one call, passed to the parameter of this type of a provider's function.
 
     A plain function runs in a thread, where `context.wait(context.progress(1))` replaces `await`.

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Generator
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from gateway.errors import BrokenSetting, DuplicateToolError, HandlerInvalid
 from gateway.settings import Settings
 
 MODULE = """
-from gateway.embed import ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, ToolRegistry
+from gateway.embed import ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, ToolRegistry, ToolShape
 
 SCHEMA = {"type": "object", "properties": {}}
 
@@ -137,7 +136,7 @@ def test_a_tool_that_joins_a_served_registry_later_is_registered_or_refused() ->
     registry = ToolRegistry()
     sys.modules["operators_extras"].__dict__["LATER"] = registry
     registered = load_extras(_settings(extra_tools=("operators_extras:ONE", "operators_extras:LATER")))
-    definition: dict[str, Any] = {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}}
+    definition: ToolShape = {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}}
     registry.register({"name": "eight", **definition}, repr, safety="safe")
     with pytest.raises(HandlerInvalid, match="nine was registered without a function"):
         registry.register({"name": "nine", **definition})

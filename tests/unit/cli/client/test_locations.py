@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.client.locations import check_key, check_url, find_admin_key, is_loopback, mcp_url
+from gateway.app.local.loopback import is_loopback
+from gateway.cli.client.locations import check_key, check_url, find_admin_key, mcp_url
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document, source_name

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
 
-from gateway.app.python.typed_schemas import AnySchema, ObjectSchema
+from gateway.definitions.typed.schemas import AnySchema, ObjectSchema
 
 
 class Icon(TypedDict):

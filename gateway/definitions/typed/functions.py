@@ -1,24 +1,24 @@
-"""Typed functions as primitives: the JSON Schema of a signature, typed arguments, definitions and results.
+"""Typed functions as primitives: the JSON Schema of a signature, typed arguments and definitions.
 
 Types of parameters are those of msgspec, such as `int`, `Literal`, `Annotated` with `msgspec.Meta`, dataclasses and
-typed dictionaries, and models of pydantic.
+typed dictionaries, and models of pydantic. A bound method, a `functools.partial` and an object with `__call__` count as
+functions.
 """
 
 import inspect
-from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, cast, get_type_hints, runtime_checkable
 
 import msgspec
 
-from gateway.app.python.typed_definitions import ToolHints
+from gateway.definitions.typed.definitions import ToolHints
 from gateway.domain.fairness.thread_kinds import HANDLERS
 from gateway.domain.fairness.threads import run_in_thread
-from gateway.domain.results import ABSENT, Result
-from gateway.handlers.python import results
 
 _ARGUMENTS = "Arguments"
+_LAMBDA = "<lambda>"
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _REFERENCE = "#/$defs/{name}"
 
@@ -32,6 +32,10 @@ class _Model(Protocol):
     @classmethod
     def model_validate(cls, obj: object) -> object: ...
     def model_dump(self, *, mode: str) -> dict[str, Any]: ...
+
+
+class CallContext:
+    """Base of the contexts of calls. A parameter of such a type receives the context; clients cannot send it."""
 
 
 class SignatureMismatch(Exception):
@@ -48,18 +52,28 @@ class TypedFunction:
 
     @property
     def name(self) -> str:
-        """The function's name."""
-        return getattr(self.function, "__name__", type(self.function).__name__)
+        """The function's name; of a callable object, the name of its class.
+
+        Raises:
+            TypeError: the function is a lambda.
+        """
+        inner = _inner(self.function)
+        name = str(getattr(inner, "__name__", type(inner).__name__))
+        if name == _LAMBDA:
+            raise TypeError("a lambda has no name: pass `name`, or write a function with `def`")
+        return name
 
     @property
-    def description(self) -> str:
-        """The function's docstring."""
-        return inspect.getdoc(self.function) or self.name
+    def docstring(self) -> str:
+        """The docstring of the function; of a callable object, that of `__call__` or of its class."""
+        inner = _inner(self.function)
+        own = _code_of(inner).__doc__  # `getdoc` would find the docstring of `type.__call__`
+        return inspect.cleandoc(own) if own else inspect.getdoc(inner) or ""
 
     @property
     def is_async(self) -> bool:
         """True if a call returns a coroutine."""
-        return inspect.iscoroutinefunction(self.function)
+        return inspect.iscoroutinefunction(_code_of(_inner(self.function)))
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the arguments."""
@@ -70,7 +84,7 @@ class TypedFunction:
         components = {name: _without_definitions(schema, of_models) for name, schema in components.items()}
         twice = components.keys() & of_models.keys()
         if twice:
-            raise TypeError(f"{self.name}: two types of the parameters are called {min(twice)}")
+            raise TypeError(f"two types of the parameters are called {min(twice)}")
         components |= of_models
         schema = {
             key: value for key, value in components.pop(_ARGUMENTS).items() if key not in {"title", "description"}
@@ -81,9 +95,10 @@ class TypedFunction:
         self, name: str | None, *, title: str | None, description: str | None, annotations: ToolHints | None
     ) -> dict[str, Any]:
         """Return the definition of a tool; what is not given comes from the function."""
+        called = name or self.name
         return _given(
-            name=name or self.name,
-            description=description or self.description,
+            name=called,
+            description=description or self.docstring or called,
             inputSchema=self.input_schema(),
             title=title,
             annotations=annotations,
@@ -93,19 +108,20 @@ class TypedFunction:
         self, uri: str, name: str | None, *, description: str | None, mime_type: str
     ) -> dict[str, Any]:
         """Return the definition of a resource, or of a template if the URI has variables."""
+        called = name or self.name
         return _given(
             **{"uriTemplate" if "{" in uri else "uri": uri},
-            name=name or self.name,
-            description=description or self.description,
+            name=called,
+            description=description or self.docstring or called,
             mimeType=mime_type,
         )
 
     def prompt_definition(self, name: str | None, *, description: str | None) -> dict[str, Any]:
         """Return the definition of a prompt; each parameter is an argument."""
-        schema = self.input_schema()
+        called, schema = name or self.name, self.input_schema()
         required = schema.get("required", ())
         listed = [{"name": each, "required": each in required} for each in schema.get("properties", {})]
-        return _given(name=name or self.name, description=description or self.description, arguments=listed)
+        return _given(name=called, description=description or self.docstring or called, arguments=listed)
 
     def call(self, arguments: Mapping[str, object], context: object, *, is_text: bool = False) -> object:
         """Call the function; an async one returns a coroutine. `is_text`: the arguments are texts of other types.
@@ -136,13 +152,19 @@ class TypedFunction:
 def read_function(function: Callable[..., object], context: type) -> TypedFunction:
     """Return the function with the types of its parameters; one of the type `context` receives the context.
 
+    Arguments that a `partial` binds are fixed: they are no parameters of the primitive.
+
     Raises:
-        TypeError: a parameter is variadic or positional only, or its type has no JSON Schema.
+        TypeError: the object is no function, or has no signature. Or a parameter is variadic or positional only, or its
+            type has no JSON Schema.
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = get_type_hints(_code_of(_inner(function)), include_extras=True)
+    bound = function.keywords if isinstance(function, partial) else {}
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     receiver = None
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in _signature(function).parameters.values():
+        if parameter.name in bound:
+            continue
         hint = hints.get(parameter.name, Any)
         if parameter.kind not in _NAMED:
             raise TypeError(f"{parameter}: parameters need names")
@@ -150,7 +172,7 @@ def read_function(function: Callable[..., object], context: type) -> TypedFuncti
             raise TypeError(
                 f"{parameter.name}: bounds and descriptions are those of msgspec.Meta, not of pydantic.Field"
             )
-        if hint is context:
+        if isinstance(hint, type) and issubclass(hint, context):
             receiver = parameter.name
         elif parameter.default is parameter.empty:
             fields.append((parameter.name, hint))
@@ -162,65 +184,39 @@ def read_function(function: Callable[..., object], context: type) -> TypedFuncti
     return read
 
 
-def result_of(returned: object) -> Result:
-    """Return the result of a tool that returned a `Result`, text, None, or any value that JSON can represent.
+def _inner(function: Callable[..., object]) -> Callable[..., object]:
+    """Return the function without its partials and its wrappers, such as those of `functools.cache`.
 
-    The caller has handled a mapping that is a result object itself.
+    Raises:
+        TypeError: it is a class or not callable.
     """
-    if returned is None:
-        return Result(content=())
-    if isinstance(returned, str):
-        return results.text(returned)
-    if isinstance(returned, Result):
-        return returned
-    value = msgspec.to_builtins(returned, str_keys=True, enc_hook=_write_model)
-    plain = results.json(value)
-    return plain if isinstance(value, dict) else Result(content=plain.content)
+    while isinstance(function, partial):
+        function = function.func
+    if isinstance(function, type):
+        name = function.__name__
+        raise TypeError(f"{name} is a class: register a function, or an instance of a class with `__call__`")
+    if not callable(cast("object", function)):
+        raise TypeError(f"{type(function).__name__} is not callable: register a function")
+    return cast("Callable[..., object]", inspect.unwrap(function))
 
 
-def tool_result(returned: object) -> Mapping[str, object]:
-    """Return the result object of a tool; see `result_of`."""
-    result = result_of(returned)
-    wire: dict[str, object] = {"content": list(result.content)}
-    if result.structured is not ABSENT:
-        wire["structuredContent"] = result.structured
-    if result.is_error:
-        wire["isError"] = True
-    if result.meta is not None:
-        wire["_meta"] = result.meta
-    return wire
+def _code_of(inner: Callable[..., object]) -> Callable[..., object]:
+    """Return the function itself, or the method `__call__` of a callable object."""
+    return inner if inspect.isroutine(inner) else type(inner).__call__
 
 
-def content_of(returned: object) -> str | bytes:
-    """Return the content of a resource that returned text, bytes, or any value that JSON can represent."""
-    if isinstance(returned, str | bytes):
-        return returned
-    return msgspec.json.encode(returned, enc_hook=_write_model).decode()
-
-
-def resource_result(returned: object, *, uri: str, mime_type: str | None) -> Mapping[str, object]:
-    """Convert a string, bytes or any value that JSON can represent to the result object of a resource."""
-    content: dict[str, object] = {"uri": uri}
-    if mime_type is not None:
-        content["mimeType"] = mime_type
-    body = content_of(returned)
-    if isinstance(body, bytes):
-        return {"contents": [{**content, "blob": b64encode(body).decode()}]}
-    return {"contents": [{**content, "text": body}]}
-
-
-def prompt_result(returned: object) -> Mapping[str, object]:
-    """Convert the string of one user message, or a list of messages, to the result object of a prompt."""
-    if isinstance(returned, str):
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": returned}}]}
-    return {"messages": list(cast("Sequence[Mapping[str, object]]", returned))}
+def _signature(function: Callable[..., object]) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        raise TypeError(f"{function!r} has no signature: write a function with `def` that calls it") from None
 
 
 def _given(**members: object) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _model(kind: type) -> type[_Model]:
+def model_of(kind: type) -> type[_Model]:
     """Return the type as a model of pydantic.
 
     Raises:
@@ -233,7 +229,7 @@ def _model(kind: type) -> type[_Model]:
 
 def _schema_of_model(kind: type) -> dict[str, Any]:
     """Return the schema of a model, with its definitions."""
-    return _model(kind).model_json_schema(ref_template=_REFERENCE.replace("name", "model"))
+    return model_of(kind).model_json_schema(ref_template=_REFERENCE.replace("name", "model"))
 
 
 def _without_definitions(schema: Any, found: dict[str, Any]) -> Any:
@@ -251,9 +247,4 @@ def _without_definitions(schema: Any, found: dict[str, Any]) -> Any:
 
 
 def _read_model(kind: type, value: object) -> object:
-    return _model(kind).model_validate(value)
-
-
-def _write_model(value: object) -> object:
-    model = _model(type(value))
-    return model.model_dump(cast("Any", value), mode="json")
+    return model_of(kind).model_validate(value)

@@ -1,0 +1,1 @@
+"""Typed definitions: typed dictionaries of definitions and schemas, and definitions of typed functions."""

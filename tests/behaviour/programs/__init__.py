@@ -1,0 +1,1 @@
+"""Programs that embed a gateway and use it without servers, or as one person."""
