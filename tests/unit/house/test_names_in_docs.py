@@ -77,7 +77,7 @@ def constants() -> set[str]:
 @cache
 def patterns() -> list[tuple[str, list[str]]]:
     """Method and a pattern for each segment of each path of the admin API."""
-    return [(one.method, re.sub(r"\{\w+\}", "[^/]+", one.path).split("/")[1:]) for one in ENDPOINTS]
+    return [(one.method, re.sub(r"\{\w+\}", ".+", one.path).split("/")[1:]) for one in ENDPOINTS]
 
 
 def faults(text: str) -> Iterator[str]:
