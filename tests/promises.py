@@ -43,7 +43,7 @@ TITLES = {
     "OAS-3": "each operation is ok, degraded or skipped, with its reason",
     "OAS-4": "listed schemas are valid, self-contained and object-rooted",
     "OAS-7": "references outside the document are never fetched",
-    "OAS-8": "what a document's own examples show is accepted, and a choice has one branch that decides or none",
+    "OAS-8": "a document's own examples are accepted, and a choice has one branch that decides or none",
     "OAS-9": "a list has a budget per tool, page and source; what is shortened is reported, and validated in full",
     "OAS-10": "a result has status and chosen headers; where its profile chooses, it is sent once, in selected parts, "
     "or as a summary whose parts are read without loss",
@@ -93,7 +93,7 @@ TITLES = {
     "SRV-6": "deployed with TLS and two replicas, restarted without a failed call",
     "ISO-4": "a stored credential never comes back to an agent in any usual encoding",
     "ISO-5": "private upstreams are permitted per tenant, by the operator",
-    "SAF-3": "what was agreed to is what runs, bound by its digest",
+    "SAF-3": "the approved request is the one that runs, bound by its digest",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
     "DYN-5": "another MCP server behind a live source: both eras, progress, cancellation, questions, updates, bounds",
 }

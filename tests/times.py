@@ -155,9 +155,7 @@ def main(arguments: Sequence[str]) -> int:
     print(shown)
     if len(given) < len(arguments):
         _PAGE.parent.mkdir(exist_ok=True)
-        _PAGE.write_text(
-            f"# What the tests cost\n\nWritten by `python -m tests.times --write` on two cores.\n\n{shown}"
-        )
+        _PAGE.write_text(f"# Cost of the tests\n\nWritten by `python -m tests.times --write` on two cores.\n\n{shown}")
     return code
 
 

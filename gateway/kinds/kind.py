@@ -77,7 +77,7 @@ class Kind(Generic[T]):
     """The segment of its paths, such as `webhook-endpoints`."""
     id_prefix: str
     about: str
-    """One sentence: what an object is for. It follows the words `a profile:` in summaries."""
+    """Purpose of an object, in one sentence. It follows the words `a profile:` in summaries."""
     limit: Limit | None
     """None: `check` compares with a limit of the tenant's policy."""
     example: Mapping[str, object]

@@ -1,4 +1,4 @@
-"""Records about people: who signed in, their consents and grants, and the accounts that they connected."""
+"""Records about people: those who signed in, their consents and grants, and their connected accounts."""
 
 from gateway.domain.members.formats import NAME
 from gateway.domain.tenancy.accounts import AccountState, UserAccount

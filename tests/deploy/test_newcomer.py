@@ -1,4 +1,4 @@
-"""Somebody new: an empty folder, a home of its own, nothing running, and the commands of the first page."""
+"""A newcomer: an empty folder, a home of its own, nothing running, and the commands of the first page."""
 
 import os
 import pwd

@@ -197,7 +197,7 @@ async def _calls_succeed(upgrade: Upgrade, replica: Replica, tool: str = "get_pe
 
 
 async def _lists(upgrade: Upgrade, replica: Replica, wanted: set[str]) -> None:
-    """The replica comes to list these tools, whoever registered them."""
+    """The replica comes to list these tools, of any origin."""
 
     async def are_there() -> bool:
         async with upgrade.replicas.client("acme", upgrade.key, "2026-07-28", to=replica) as client:

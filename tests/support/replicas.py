@@ -68,7 +68,7 @@ class Replica:
 
     @property
     def gateway(self) -> RunningGateway:
-        """This replica and nobody else: its URL, its admin API, plain HTTP to it."""
+        """This replica alone: its URL, its admin API, plain HTTP to it."""
         assert self._gateway is not None, f"replica {self.name} was not started"
         return self._gateway
 

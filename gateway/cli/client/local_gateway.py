@@ -21,6 +21,7 @@ from gateway.telemetry.standard_streams import replace_standard_streams
 Serving = Callable[..., Awaitable[None]]
 """Serves until a signal: it takes the settings, and `ready`."""
 
+
 def read_settings(**overrides: object) -> Settings:
     """Load the settings of this process.
 

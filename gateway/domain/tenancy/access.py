@@ -1,4 +1,4 @@
-"""Access rules: which of a tenant's primitives its keys and people may list and use, and the roles of its people.
+"""Access rules: the primitives that a tenant's keys and people may list and use, and the roles of its people.
 
 A matching deny rule hides a primitive. Otherwise a matching allow rule shows it. Otherwise the default applies. The
 order of the rules has no effect.

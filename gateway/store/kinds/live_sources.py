@@ -1,4 +1,4 @@
-"""Rows of live sources: what admins declare, and the state of the attachment, in one row."""
+"""Rows of live sources: the declared members and the state of the attachment, in one row."""
 
 from gateway.kinds.sources import LIVE_SOURCE
 from gateway.store.kinds.row_mapper import RowMapper

@@ -1,1 +1,1 @@
-"""Egress control: which origins and addresses may be dialled."""
+"""Egress control: the origins and addresses that may be dialled."""

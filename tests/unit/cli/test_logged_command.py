@@ -55,7 +55,7 @@ def test_warnings_and_forgotten_exceptions_are_lines_too(capfd: pytest.CaptureFi
         thread.start()
         thread.join()
         logging.getLogger("asyncio").error("a task\nwas lost")
-        raise RuntimeError("what nobody\nforesaw")
+        raise RuntimeError("an unforeseen\nfault")
 
     _run(command)
 
@@ -67,7 +67,7 @@ def test_warnings_and_forgotten_exceptions_are_lines_too(capfd: pytest.CaptureFi
     assert [line["event"] for line in lines][1:] == ["thread_failed", "a task\nwas lost", "command_failed"]
     assert "an odd" in lines[0]["event"]
     assert "second line" in lines[1]["exception"]
-    assert lines[3]["reason"] == "unexpected RuntimeError: what nobody foresaw"
+    assert lines[3]["reason"] == "unexpected RuntimeError: an unforeseen fault"
 
 
 @pytest.mark.usefixtures("as_json")

@@ -46,7 +46,7 @@ def _read_by_another(raw: bytes) -> str:
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
-            raise ValueError("a name stands twice")
+            raise ValueError("a name occurs twice")
         return dict(pairs)
 
     try:

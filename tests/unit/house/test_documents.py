@@ -78,6 +78,49 @@ def test_an_indirect_question_and_an_avoided_word_are_found(tmp_path: Path) -> N
     ]
 
 
+def test_a_long_sentence_and_a_wide_cell_of_a_page_are_found(tmp_path: Path) -> None:
+    """Ours: pages have short sentences, titles that are statements, and the words of the field."""
+    page = tmp_path / "one.md"
+    words = " ".join(["word"] * 26)
+    page.write_text(
+        f"# How it works\n\n{words}. Short; {words[:20]}:\n\n```\n{words} told\n```\n\n| a | {words[:104]} |\n"
+        "\n- The gateway tells `told`.\n- Fine.\n"
+    )
+
+    found = [complaint.removeprefix(f"{page}:") for complaint in prose.page_complaints([page])]
+
+    assert found == [
+        "1: begins with an indirect question: How it works",
+        f"3: 26 words, at most 25: {words}.",
+        f"9: 21 words, at most 20: {words[:104]}",
+        "11: avoid 'tells': - The gateway tells `…`.",
+    ]
+
+
+def test_names_of_tests_are_statements() -> None:
+    """Ours: the name of a test states a fact; a clause of time or place may begin it."""
+    assert list(prose.unclear_test("x", "test_whether_it_works"))
+    assert not list(prose.unclear_test("x", "test_when_redis_is_away_lists_work"))
+
+
+def test_superseded_decisions_name_their_successors() -> None:
+    """Ours: a reader of an old record finds the one that holds, and the reverse."""
+    records = {path.name: path.read_text().split("\n\n")[1] for path in (ROOT / "docs/decisions").glob("0*.md")}
+    links = {name: " ".join(status.split()) for name, status in records.items()}
+
+    def pairs(pattern: str) -> set[tuple[str, str]]:
+        return {
+            (name, other)
+            for name, status in links.items()
+            for sentence in re.findall(pattern, status)
+            for other in re.findall(r"\(([\w-]+\.md)\)", sentence)
+        }
+
+    superseded = pairs(r"uperseded (?:in part )?by .*?\.(?: |$)")
+    assert superseded
+    assert {(new, old) for old, new in superseded} == pairs(r"Supersedes (?:in part )?\[.*?\.(?: |$)")
+
+
 def test_the_code_map_names_every_package_and_nothing_else() -> None:
     """Ours: docs/code-map.md names the package of each subject."""
     text = (ROOT / "docs" / "code-map.md").read_text()
