@@ -34,6 +34,8 @@ class KindEndpoints(Generic[T]):
     collection: Collection[T]
     has_change: bool = True
     """False if the PATCH is written by hand."""
+    has_rotation: bool = True
+    """False if the rotation is written by hand."""
 
     @property
     def models(self) -> KindModels[T]:
@@ -142,7 +144,7 @@ class KindEndpoints(Generic[T]):
     def _rotations(self) -> Sequence[Route]:
         """Build the endpoint that generates another secret, if objects have one."""
         kind, noun = self.collection.kind, self.noun
-        if not isinstance(self.collection, MintingCollection):
+        if not isinstance(self.collection, MintingCollection) or not self.has_rotation:
             return []
         summary = f"Rotate the secret of {kind.one}; only this response has it. {kind.rotation}"
         problems = frozenset[int]() if kind.has_secret is None else frozenset({409})

@@ -12,7 +12,6 @@ from unicodedata import normalize
 
 from gateway.catalog.live.overview import LivePrimitiveView
 from gateway.domain.order import Order, join_position, write_moment
-from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.own_primitives import definition_texts
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery
 from gateway.web.models import PageQuery
@@ -98,12 +97,6 @@ def _contains(searched: str, texts: Iterable[str | None]) -> bool:
     return any(form in folded for text in texts if text for folded in (text.casefold(),) for form in forms)
 
 
-KEYS: ListRules[Key] = ListRules(
-    name="keys",
-    keyed="id",
-    texts=lambda one: (one.name, one.subject, *one.makers),
-    facts={"scope": lambda one: one.scopes, "state": lambda one: one.state},
-)
 LIVE_PRIMITIVES: ListRules[LivePrimitiveView] = ListRules(
     name="live_primitives",
     keyed="place",

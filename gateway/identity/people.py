@@ -352,13 +352,13 @@ class People:
             Unauthenticated: the person is denied, or the grant is revoked.
         """
         if person.revoked_at is not None:  # guard: person-denied
-            note_sign_in(self._refusals, person.tenant, f"user:{person.subject}", "denied")
+            note_sign_in(self._refusals, person.tenant, f"user:{person.principal}", "denied")
             raise Unauthenticated("")
         principal = Principal(
             tenant=person.tenant,
             slug=resource.slug,
             key=person.id,
-            subject=person.subject,
+            subject=person.principal,
             scopes=person.scopes,
             profile=resource.profile,
             version=person.version,

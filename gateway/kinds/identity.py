@@ -2,6 +2,7 @@
 
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
 from gateway.domain.tenancy.issuers import Issuer, IssuerStatus
+from gateway.domain.tenancy.keys import Key, KeyState, KeyStatus, Scope
 from gateway.domain.tenancy.tenants import Tenant, TenantStatus
 from gateway.kinds.kind import Kind, Limit, ListFilter
 
@@ -25,6 +26,33 @@ TENANT = Kind(
     writers=frozenset(),  # guard: tenants-of-the-operator
     is_operators=True,
     actions={"update": "tenant.rename"},
+)
+
+KEY = Kind(
+    of=Key,
+    stem="Key",
+    name="key",
+    plural="keys",
+    id_prefix="key",
+    about="an API key of a client, an administrator or another system",
+    limit=Limit(most=1000, reason="one for each client and person of a tenant, revoked ones included"),
+    keyed="id",
+    address="id",
+    example={"name": "agent", "scopes": ["mcp"], "expires_at": "2030-01-31T12:00:00Z"},
+    texts=lambda one: (one.name, one.subject, *one.makers),
+    filters={
+        "scope": ListFilter(type=Scope, about="Only keys with this scope.", value=lambda one: one.scopes),
+        "state": ListFilter(type=KeyState, about="Only keys in this state.", value=lambda one: one.state),
+        "profile": ListFilter(
+            type=str, about="Only keys that are bound to this profile.", value=lambda one: one.profile, most=200
+        ),
+    },
+    status=KeyStatus,
+    flat_status=("state", "revoked_at", "made_by", "old_secret_until", "last_used_at"),
+    generates="The key; it is returned only once and not stored.",
+    generated_as="key",
+    rotation="The key keeps its id and subject; the old secret expires now, or after an overlap.",
+    is_protected=True,
 )
 
 ISSUER = Kind(

@@ -109,6 +109,8 @@ class Kind(Generic[T]):
     sorts: Sequence[str] = ("name", "created_at")
     status: type | None = None
     """The class of a status that is computed for each response; None if the objects have theirs, or none."""
+    flat_status: Sequence[str] = ()
+    """Members of the status that responses of this release repeat beside it, for clients of the former one."""
     writers: frozenset[Scope] = frozenset({Scope.ADMIN})
     """The scopes of keys that may change objects; empty for the operator."""
     is_operators: bool = False
@@ -117,6 +119,8 @@ class Kind(Generic[T]):
     """
     generates: str = ""
     """The description of the secret that the gateway generates, which only creation and rotation return."""
+    generated_as: str = "secret"
+    """The member of responses with this secret."""
     has_secret: Callable[[T], bool] | None = None
     """True for an object for which a secret is generated; None if every object has one."""
     rotation: str = "For a day, both secrets are valid."

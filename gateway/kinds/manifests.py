@@ -50,7 +50,7 @@ def _all() -> Mapping[str, Declared]:
     return {kind_in_manifests(kind.name): kind for kind in every}
 
 
-PROTECTED_KINDS = " and ".join(kind.plural_words for kind in KINDS if kind.is_protected)
+PROTECTED_KINDS = ", ".join(kind.plural_words for kind in KINDS if kind.is_protected)
 """The kinds whose pruning needs a permission of its own, for people."""
 MANIFEST_KINDS: Mapping[str, Declared] = _all()
 """All kinds of manifests by name."""

@@ -188,8 +188,8 @@ def without_none(hint: Any) -> Any:
 
 
 def element_of(hint: Any) -> Any:
-    """The type of the elements of `tuple[X, ...]` or `Sequence[X]`; None for another type."""
-    is_list = get_origin(hint) is Sequence or (get_origin(hint) is tuple and get_args(hint)[-1] is Ellipsis)
+    """The type of the elements of `tuple[X, ...]`, `Sequence[X]` or `frozenset[X]`; None for another type."""
+    is_list = get_origin(hint) in {Sequence, frozenset} or (get_origin(hint) is tuple and get_args(hint)[-1] is ...)
     return get_args(hint)[0] if is_list else None
 
 

@@ -3,13 +3,32 @@
 Unknown fields and parameters of requests are refused; no value is converted to another JSON type.
 """
 
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.domain.members.formats import PRINTABLE
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
+
+
+def _read_time(value: object) -> object:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
+        raise ValueError("must be a date and time with its offset (RFC 3339), such as 2030-01-31T12:00:00Z")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("must be a date and time that exists") from None
+
+
+Time = Annotated[datetime, BeforeValidator(_read_time)]
+"""A time in a request; its offset is required."""
 
 
 def _refuse_null(value: object) -> object:

@@ -6,8 +6,9 @@ from itertools import combinations
 import httpx
 import pytest
 
-from gateway.catalog.identity import keys as catalog_keys
 from gateway.domain.tenancy.keys import Scope
+from gateway.kinds.identity import KEY
+from gateway.kinds.kind import Limit
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.servers import TestServers
 
@@ -103,7 +104,7 @@ async def test_the_operator_grants_every_scope(targets: dict[Scope, str]) -> Non
 
 async def test_a_tenant_has_so_many_keys_and_no_more(gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Security review 8: 2,000 keys were minted in 6 s without a cap; the refusal names it and the way out (ISO-6)."""
-    monkeypatch.setattr(catalog_keys, "MAX_KEYS", 3)  # a thousand take too long to mint
+    monkeypatch.setitem(vars(KEY), "limit", Limit(most=3, reason="a thousand take too long to mint"))
     await gateway.create_tenant("small")
     made = [await gateway.admin.post("/tenants/small/keys", json={"name": "k", "scopes": ["mcp"]}) for _ in range(4)]
 

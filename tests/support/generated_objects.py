@@ -54,6 +54,8 @@ _ORIGINS = {"origins": _HOSTS}
 _OF_USER = {"kind": "user", "place": "bearer", "client_id": "gateway", "value": SECRET, **_ORIGINS}
 _ENDPOINTS = dict.fromkeys(("authorization_url", "token_url", "revocation_url"), f"{_HOSTS[0]}/generated")
 _HOOK = {"url": _HOSTS[0], "credential": "vendor1"}
+_OF_ADMINS: Mapping[str, Mapping[str, object]] = {"key": {"scopes": ["admin"]}}
+"""Members of examples of which admins may send other values only."""
 _MOST_TRIES = 50
 _MOST_OPERATIONS = 120
 _NEUTRAL: Mapping[str, Mapping[str, object]] = {"override": {"enabled": True, "result": {}}}
@@ -137,7 +139,8 @@ class Generator:
         return found
 
     async def _generate(self, kind: Declared) -> Generated:
-        shapes = [kind.example, *_further(self.provider).get(kind.name, ())]
+        example = {**kind.example, **_OF_ADMINS.get(kind.name, {})}
+        shapes = [example, *_further(self.provider).get(kind.name, ())]
         objects = [made for number, shape in enumerate(shapes) if (made := await self._find(kind, shape, number, ""))]
 
         def is_missing(name: str) -> bool:
@@ -193,7 +196,8 @@ class Generator:
         named = next((one for one in (*marks, *inner) if isinstance(one, Names)), None)
         element, entries = element_of(bare), entries_of(bare)
         if named is not None:
-            yield from self.names.get(named.kind, ())[1:]
+            names = self.names.get(named.kind, ())
+            yield from names[1:] or names
         elif element is not None:
             yield from (_HOSTS, *([each] for each in self._values(element, ())))
         elif entries is not None:

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.admin.requests.models import Time
 from gateway.domain.audit import FILTERS, AuditFilter, AuditKind
-from gateway.web.models import Absent, PageQuery, QueryModel
+from gateway.web.models import Absent, PageQuery, QueryModel, Time
 
 _Text = Annotated[str, Field(max_length=200)]
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, RootModel
 
-from gateway.admin.fields import Name
 from gateway.domain.sources import Source
 from gateway.domain.updates.import_reports import ImportReport, SourceNeed
 from gateway.domain.updates.source_changes import ImportChanges
@@ -18,6 +17,8 @@ from gateway.web.models import CopiedModel, Page, ResponseModel
 _NEED: Any = shown_model(SourceNeed)
 _NEEDS = Annotated[Sequence[_NEED], Field(description="Credentials that the source lacks.")]
 
+_Name = Annotated[str, Field(description="The name; unique in the tenant.")]
+
 if TYPE_CHECKING:  # a derived class is no type for a checker
     ReportShown = CopiedModel
     ChangesShown = CopiedModel
@@ -29,7 +30,7 @@ else:
     )
     ChangesShown, VersionShown = shown_model(ImportChanges), shown_model(SourceVersion)
     ProposalShown = make_model(
-        "ProposalShown", shown_model(SourceProposal), SourceProposal.__doc__ or "", {"name": (Name, ...)}
+        "ProposalShown", shown_model(SourceProposal), SourceProposal.__doc__ or "", {"name": (_Name, ...)}
     )
 
 
@@ -40,7 +41,7 @@ class VersionPage(Page[VersionShown]):
 class SourceRefreshed(ResponseModel):
     """The outcome of a refresh of a source."""
 
-    name: Name
+    name: _Name
     outcome: Annotated[
         RefreshOutcome,
         Field(

@@ -20,7 +20,8 @@ from gateway.admin.routes.limits import MAX_KEYS
 from gateway.admin.routes.try_calls import show_request, trial_principal
 from gateway.calls.explanation import Explanation, explain
 from gateway.calls.guardrails.chain import GuardrailFinding
-from gateway.catalog.identity.keys import approving_keys, get_key
+from gateway.catalog.identity.keys import approving_keys
+from gateway.catalog.kinds.keys import KEYS
 from gateway.catalog.primitives.hidden_tools import explain_absence
 from gateway.catalog.primitives.queries import explain_level, get_listed
 from gateway.catalog.snapshots.composition import tool_of
@@ -79,10 +80,10 @@ async def client_of(admin: AdminDependencies, call: AnyRequest, wanted: ExplainA
     if wanted.subject is not None or wanted.groups is not None or wanted.scopes:
         principal = _person(principal, wanted)
     elif wanted.key is not None:
-        key = await get_key(call.tenant, admin.catalog, KeyId(wanted.key))
+        key = await KEYS.get(call.tenant, admin.catalog, wanted.key)
         is_valid = key.revoked_at is None and (key.expires_at is None or key.expires_at > datetime.now(UTC))
         refusal = None if is_valid else "the key is revoked or has expired"
-        principal, bound = replace(principal, key=key.id, subject=key.subject, scopes=key.scopes), key.profile
+        principal, bound = replace(principal, key=key.id, subject=key.principal, scopes=key.scopes), key.profile
     profile = wanted.profile or bound or DEFAULT_PROFILE
     if bound is not None and profile != bound:
         refusal = f"the key is bound to the profile {bound}"

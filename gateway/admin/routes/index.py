@@ -42,6 +42,7 @@ from gateway.admin.routes.identity import (
 from gateway.admin.routes.sources import sources, uploads, versions
 from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog.kinds.index import COLLECTIONS, OPERATORS_COLLECTIONS
+from gateway.catalog.kinds.keys import KEYS
 from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.singletons import RETENTION, SINGLE_OBJECTS
 
@@ -65,7 +66,7 @@ ENDPOINTS: Sequence[Route] = (
     *(
         route
         for one in (*OPERATORS_COLLECTIONS, *COLLECTIONS)
-        for route in KindEndpoints(collection=one, has_change=one is not TOOLS).routes()
+        for route in KindEndpoints(collection=one, has_change=one is not TOOLS, has_rotation=one is not KEYS).routes()
     ),
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,

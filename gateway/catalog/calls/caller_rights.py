@@ -18,6 +18,6 @@ async def may_call(tenant: TenantId, db: Db, key: KeyId) -> bool:
     found = None if key == OPERATOR else await find(tenant, db, key)
     if found is None or Scope.MCP not in found.scopes:  # guard: approval-key-calls
         return key == OPERATOR
-    if await people.is_denied(tenant, db, found.subject):  # guard: approval-person-denied
+    if await people.is_denied(tenant, db, found.principal):  # guard: approval-person-denied
         return False
     return found.revoked_at is None and (found.expires_at is None or found.expires_at > datetime.now(UTC))

@@ -12,6 +12,7 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, LimitExceeded
 from gateway.store.engine import Db
 from gateway.store.identity import keys
+from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.singletons import ACCESS, CEILINGS
 
 _GRACE = timedelta(minutes=1)
@@ -29,7 +30,7 @@ async def check_new_key(tenant: TenantId, db: Db, key: Key, *, by: Author) -> No
     if not isinstance(by.caller, Principal):
         return
     bounds = await _bounds(tenant, db)
-    if bounds.keys is not None and await keys.count(tenant, db) >= bounds.keys:  # guard: delegated-keys
+    if bounds.keys is not None and await KEYS.count(tenant, db) >= bounds.keys:  # guard: delegated-keys
         raise LimitExceeded(f"the tenant is limited to {bounds.keys} keys; delete revoked or unused ones; {_ASK}")
     _check_scopes(bounds, key)
     _check_lifetime(bounds, key)

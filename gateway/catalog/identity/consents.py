@@ -35,7 +35,7 @@ class Permission:
         return Consent(
             id=new_consent_id(),
             person=person.id,
-            subject=person.subject,
+            subject=person.principal,
             client=self.client.id,
             client_name=self.client.name,
             redirect_host=self.redirect_host,

@@ -239,7 +239,7 @@ def _new_grant(holder: SignedInPerson, wanted: Permission, now: datetime) -> Gra
     return Grant(
         id=new_grant_id(),
         person=holder.person.id,
-        subject=holder.person.subject,
+        subject=holder.person.principal,
         sign_in=holder.sign_in.id,
         client=wanted.client.id,
         client_name=wanted.client.name,

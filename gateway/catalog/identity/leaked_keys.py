@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from gateway.catalog.identity.keys import revoke_key
 from gateway.catalog.identity.limits import MAX_FOUND_KEYS
+from gateway.catalog.kinds.keys import KEYS
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Key, KeyMatch, KeyState, digest_key, find_key_texts, key_id_of
@@ -56,5 +56,5 @@ async def _revoke(catalog: CatalogContext, found: FoundKey, by: Author) -> Found
     # guard: leaked-key-proved
     if found.key is None or found.match is KeyMatch.OTHER or found.key.state is not KeyState.ACTIVE:
         return found
-    await revoke_key(found.key.tenant, catalog, found.id, by=by)
+    await KEYS.revoke(found.key.tenant, catalog, found.id, by=by)
     return replace(found, key=replace(found.key, revoked_at=datetime.now(UTC)))

@@ -21,9 +21,6 @@ MAX_GRANTS = 100
 MAX_ANNOUNCED = 1000
 """Number of people whose sessions end at once when their issuer changes; other sessions end within seconds."""
 
-MAX_KEYS = 1000
-"""Limit on the keys of one tenant, revoked and expired ones included."""
-
 MAX_FOUND_KEYS = 20
 """Limit on the keys that are checked in one search."""
 

@@ -97,7 +97,7 @@ async def _set(
         at = (current.revoked_at or datetime.now(UTC)) if is_denial else None
         saved = await people.set_denied(tenant, db, current.id, at=at)
         entry.before, entry.after = current, saved
-        affected = await people.ids_of_subject(tenant, db, current.subject)
+        affected = await people.ids_of_subject(tenant, db, current.principal)
         [shown] = await _with_keys(tenant, db, [saved])
     for key in affected:
         await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=is_denial))

@@ -20,7 +20,7 @@ async def record_act(
     Raises:
         AuditUnavailable: the entry could not be stored, so the action must not commit.
     """
-    acting = AccountOwner(tenant=person.tenant, id=person.id, subject=person.subject, name=f"user:{person.subject}")
+    acting = AccountOwner(tenant=person.tenant, id=person.id, subject=person.principal, name=f"user:{person.principal}")
     await record_use(catalog, acting, action, correlation_id=correlation_id, outcome=outcome, detail=detail)
 
 

@@ -1,6 +1,7 @@
 """Collections of kinds with secrets that the gateway generates, which only creation and rotation return."""
 
 from abc import abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.catalog.etags import Expected, check_tag
@@ -10,6 +11,9 @@ from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, O
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict
 from gateway.kinds.kind import T
+
+Renew = Callable[[OpenChanges, T], Awaitable[tuple[T, str]]]
+"""Stores another secret in open changes; returns the object as it is stored then, and the secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +32,28 @@ class MintingCollection(Collection[T]):
             Conflict: the object has no secret.
             PreconditionFailed: the current version matches no expected tag.
         """
+        return await self.rotate_by(tenant, catalog, name, self.renew, by=by, expected=expected)
+
+    async def rotate_by(
+        self,
+        tenant: TenantId,
+        catalog: CatalogContext,
+        name: str,
+        renew: Renew[T],
+        *,
+        by: Author,
+        expected: Expected = None,
+    ) -> tuple[T, str]:
+        """Rotate a secret with another function than `renew`; see `rotate`."""
         entry = CatalogChange(action=self.kind.action("rotate"), target=name)
         async with open_changes(tenant, catalog, by=by) as opened, opened.one(entry) as db:
             current = await self.find(tenant, db, name, locked=self.is_locked)
             check_tag(tag_of_kind(current), expected)
             if self.kind.has_secret is not None and not self.kind.has_secret(current):
                 raise Conflict(f"the {self.kind.words} has no secret")
-            rotated, secret = await self.renew(opened, current)
-            entry.target, entry.detail = self.kind.key_of(current), {"id": current.id}
+            rotated, secret = await renew(opened, current)
+            entry.target = self.kind.key_of(current)
+            entry.detail |= {"id": current.id}
             entry.before, entry.after = current, rotated
         return rotated, secret
 

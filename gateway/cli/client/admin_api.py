@@ -13,6 +13,7 @@ from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, is_object, number_at, pick, text_at, to_object, to_objects
 from gateway.cli.transport_failures import transport_failure
+from gateway.domain.tenancy.keys import key_id_of
 from gateway.errors import Fault
 
 ROOT = "/admin/v1"
@@ -41,6 +42,8 @@ class AdminApi:
 
     def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
         self.url = url
+        self.key_id = key_id_of(key)
+        """The id of the tenant's key that this client sends; None for another credential."""
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, application/problem+json"}
         self._http = httpx.Client(
             base_url=url + ROOT,

@@ -6,10 +6,11 @@ from typing import Any, TypedDict, TypeVar
 import click
 
 from gateway.cli.client.admin_context import AdminContext
-from gateway.cli.client.key_names import find_key_id
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.kinds.places import find_id
+from gateway.kinds.identity import KEY
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -65,5 +66,5 @@ def describe_client(context: AdminContext, options: ClientOptions) -> JsonObject
         raise Failure("--as-key excludes the options of a person", ExitCode.USAGE)
     if options["groups"] and options["no_groups"]:
         raise Failure("--as-no-group excludes --as-group", ExitCode.USAGE)
-    key = None if options["as_key"] is None else find_key_id(context, options["as_key"])
+    key = None if options["as_key"] is None else find_id(context, KEY, options["as_key"])
     return {"key": key, "subject": options["subject"], "groups": groups, "scopes": scopes}

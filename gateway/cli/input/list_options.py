@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from gateway.cli.input.options import limit_option
-from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.kinds.kind import Kind, ListFilter
 from gateway.kinds.record import AnyRecord
 
@@ -24,25 +23,6 @@ class ListArguments:
 
     query: Mapping[str, str]
     limit: int | None
-
-
-def _choice(name: str, values: Sequence[str], about: str) -> ListOption:
-    return click.option(f"--{name}", type=click.Choice([str(value) for value in values]), help=about)
-
-
-_FILTERS: Mapping[str, Sequence[ListOption]] = {
-    "keys": (
-        _choice("scope", list(Scope), "Only keys with this scope."),
-        _choice("state", list(KeyState), "Only keys in this state."),
-        click.option("--profile", help="Only keys that are bound to this profile."),
-    ),
-}
-_DEFAULT_SORTS = ("name", "created_at")
-
-
-def list_options(noun: str) -> ListOption:
-    """Add the options of the `list` command of a noun; the command receives them as `wanted`."""
-    return _list_options(_DEFAULT_SORTS, _FILTERS[noun])
 
 
 def list_options_of(kind: Kind[Any] | AnyRecord) -> ListOption:

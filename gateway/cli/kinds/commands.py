@@ -22,6 +22,7 @@ from gateway.cli.kinds.options import (
     OptionOf,
     SpecialOptions,
     add_options,
+    defaults_of,
     fields_of,
     options_of,
     replace_option,
@@ -58,7 +59,7 @@ class KindCommands:
     """True if the gateway validates objects without storing them; of several objects, an invalid one stops all."""
     facts: Callable[[AdminContext, str], Sequence[tuple[str, str]]] | None = None
     """Reads further lines of `show`, given the path of the object."""
-    verbs: Collection[str] = ("list", "show", "create", "set", "update", "delete")
+    verbs: Collection[str] = ("list", "show", "create", "set", "update", "rotate", "delete")
     """The derived commands; others are added to the group by hand."""
     about: str = ""
     """The help of the group, if it has other commands."""
@@ -84,7 +85,7 @@ class KindCommands:
         ):
             if verb in self.verbs and (verb != "update" or options_of(kind, is_new=False)):
                 self._add_writing(group, verb, about)
-        if kind.generates:
+        if kind.generates and "rotate" in self.verbs:
             self._add_rotation(group)
         if self.validates:
             self._add_validate(group)
@@ -137,25 +138,25 @@ class KindCommands:
             context.show(validated, lambda: render_table(titles, rows))
 
     def _add_rotation(self, group: click.Group) -> None:
-        kind = self.kind
+        kind, naming = self.kind, naming_of(self.kind)
         about = f"Rotate the secret of {kind.one} and print the new one once. {kind.rotation}"
 
         @group.command("rotate", help=f"{about}\n\n\b\nExample:\n  gateway {self._path} rotate {kind.example_address}")
-        @click.argument("name", metavar=naming_of(kind).metavar)
+        @click.argument("name", metavar=naming.metavar)
         @self._run
         def rotate_item(context: AdminContext, name: str) -> None:
-            rotated = context.admin.send("POST", place_of(context, kind, name, "rotate"))
-            context.show(rotated, lambda: self._written_line(context, "rotated", rotated))
+            rotated = context.admin.send("POST", place_of(context, kind, naming.find(context, name), "rotate"))
+            context.show(rotated, lambda: self.written_line(context, "rotated", rotated))
 
-    def _written_line(self, context: AdminContext, result: str, one: JsonObject) -> Shown:
+    def written_line(self, context: AdminContext, result: str, one: JsonObject) -> Shown:
         """The line about a written object; one with a generated secret is shown whole, because that is shown once."""
         by_key = self.kind.key_in or self.kind.is_operators
         line = f"{result} {text_at(one, self.kind.keyed if by_key else 'name') or text_at(one, 'id')}"
         if result == _RESULTS["create"] and self.remark is not None:
             line = f"{line}\n{self.remark(context, one)}"
-        secret = text_at(one, "secret")
+        secret = text_at(one, self.kind.generated_as)
         shown = render_object(self.kind, one, base=context.admin.url)
-        return join([line, shown, f"secret  {secret}"], "\n\n") if secret else line
+        return join([line, shown, f"{self.kind.generated_as}  {secret}"], "\n\n") if secret else line
 
     @property
     def _path(self) -> str:
@@ -180,6 +181,8 @@ class KindCommands:
                 target, values = None, (target, *values)
             fields = fields_of(options, {**given, **_as_options(arguments, values)})
             fields |= self._special_fields(verb, given)
+            if verb == "create" and not is_file(target):
+                fields = {**defaults_of(options), **fields}
             if verb == "update" and not fields and not is_file(target):
                 raise Failure("nothing to change: give an option, or FILE", ExitCode.USAGE)
             declarations = _declared(target, named, fields, identifier=identifier)
@@ -256,7 +259,7 @@ class KindCommands:
 
             for_each(declarations, validate, lambda _: None)
         done = send_all(declarations, send)
-        lines = join(self._written_line(context, _RESULTS[verb], one) for one in done)
+        lines = join(self.written_line(context, _RESULTS[verb], one) for one in done)
         context.show(done[0] if is_one else done, lambda: lines)
 
 

@@ -1,6 +1,7 @@
 """Types of options of declared members that click does not have."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -10,7 +11,7 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations
 from gateway.cli.input.references import parse_reference
-from gateway.cli.input.times import write_duration, write_milliseconds
+from gateway.cli.input.times import TimeType, write_duration, write_milliseconds
 from gateway.domain.members.markers import Shape
 from gateway.kinds.members import Member, entries_of, settable
 
@@ -94,6 +95,18 @@ class ReferenceText(click.ParamType[Any]):
 
 def _name_of(param: click.Parameter | None) -> str:
     return "" if param is None else param.opts[0]
+
+
+class FutureTime(TimeType):
+    """A time, or a duration from now, as it is written in JSON."""
+
+    def __init__(self) -> None:
+        super().__init__(is_future=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the time with its offset; any other format is a usage error."""
+        found: datetime = super().convert(value, param, ctx)
+        return found.isoformat()
 
 
 class OrNothing(click.ParamType[Any]):

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from math import ceil
 from typing import Any
@@ -18,6 +19,7 @@ from gateway.cli.input.secrets import read_secret
 from gateway.cli.input.times import DaysType, MillisecondsType
 from gateway.cli.kinds.option_types import (
     Assignment,
+    FutureTime,
     OrNothing,
     ReferenceText,
     read_member,
@@ -113,6 +115,13 @@ def fields_of(options: Sequence[OptionOf], given: Mapping[str, Any]) -> JsonObje
             value = [] if value == ("",) else list(value)
         _add(fields, one, value)
     return fields
+
+
+def defaults_of(options: Sequence[OptionOf]) -> JsonObject:
+    """The fields of a creation that options not given describe."""
+    given = {one.member.name: one.member.option.default for one in options if one.member.option.default}
+    many = {one.member.name for one in options if one.is_many}
+    return {name: [value] if name in many else value for name, value in given.items()}
 
 
 def write_options(kind: Kind[Any] | Singleton[Any], fields: JsonObject) -> Iterator[str]:
@@ -219,6 +228,8 @@ def _type_of_value(bare: Any, member: Member) -> click.ParamType[Any] | None:
         return ReferenceText()
     if Shape.DAYS in member.marks:
         return DaysType()
+    if bare is datetime:
+        return FutureTime()
     if Shape.DURATION in member.marks:
         return DURATION_OR_SECONDS
     if isinstance(bare, type) and issubclass(bare, StrEnum):
@@ -242,12 +253,15 @@ def _about(one: OptionOf) -> str:
         least, most = (write_number(one.member, one_bound) for one_bound in (ceil(bounds.least), int(bounds.most)))
         text = text.replace(" in seconds", f" ({least} to {most})") if Shape.DURATION in one.member.marks else text
         text = text.replace("Milliseconds that", f"Time ({least} to {most}) that")
+    if without_none(one.member.hint) is datetime:
+        text += " A date, a time in UTC, or a duration from now such as 30d."
     if one.parent is not None:
         text = f"{one.parent.name.replace('_', ' ').capitalize()}: {text}"
     nothing = one.member.option.nothing
     text = f"{text} `{nothing}` means null." if nothing else text
     if one.is_many:
-        return f"{text} May be repeated."
+        default = f" Default: {one.member.option.default}." if one.member.option.default and one.is_new else ""
+        return f"{text} May be repeated.{default}"
     return text + (_default(one.member) if one.is_new else "")
 
 

@@ -10,8 +10,9 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import text_in
 from gateway.cli.input.declared_items import address_and_fields
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
-from gateway.cli.item_commands import BY_ID, BY_NAME, Naming
+from gateway.cli.item_commands import BY_NAME, Naming
 from gateway.domain.identifiers import is_minted
+from gateway.domain.tenancy.keys import KeyState
 from gateway.kinds.kind import Kind
 
 RENAME = "rename"
@@ -27,7 +28,27 @@ def naming_of(kind: Kind[Any]) -> Naming:
         return Naming(metavar="URI", find=lambda context, name: segment_of(context, kind, name))
     if kind.key_in:
         return Naming(metavar="NAME", find=lambda context, name: segment_of(context, kind, name))
-    return BY_ID if kind.address == "id" else BY_NAME
+    if kind.address != "id":
+        return BY_NAME
+    return Naming(metavar=kind.name.upper(), find=lambda context, given: find_id(context, kind, given))
+
+
+def find_id(context: AdminContext, kind: Kind[Any], given: str) -> str:
+    """The id of the object with this id or name; of several with the name, the active one.
+
+    Raises:
+        Failure: no object has the name, or several have it.
+    """
+    if is_minted(given):
+        return given
+    items = [one for one in context.admin.pages(place_of(context, kind)) if given in {one.get("id"), one.get("name")}]
+    found = [one for one in items if text_at(one, "status", "state") in {"", KeyState.ACTIVE}] or items
+    if not found:
+        raise Failure(f"the tenant has no {kind.words} with the id or name {given}", ExitCode.NOT_FOUND)
+    if len(found) > 1:
+        ids = ", ".join(text_at(one, "id") for one in found)
+        raise Failure(f"{len(found)} {kind.plural_words} have the name {given}; give an id: {ids}", ExitCode.USAGE)
+    return text_at(found[0], "id")
 
 
 def place_of(context: AdminContext, kind: Kind[Any], *parts: str) -> str:
@@ -75,7 +96,8 @@ def send_declared(
         if kind.is_renamed and method == "PATCH" and RENAME in fields:
             fields = {**fields, member: fields[RENAME]}
             del fields[RENAME]
-        return context.admin.send(method, place_of(context, kind, address) + query, fields)
+        found = naming_of(kind).find(context, address)
+        return context.admin.send(method, place_of(context, kind, found) + query, fields)
     key = text_in(body, kind.keyed) or kind.key_sent(body)
     if not key:
         raise Failure(f"/{'/'.join(kind.key_in)}: required", ExitCode.USAGE)

@@ -18,7 +18,7 @@ from gateway.cli.manifests.manifest import ManifestReader
 from gateway.cli.manifests.options import ManifestArguments, manifest_options, output_option
 from gateway.cli.manifests.places import ManifestFaults
 from gateway.cli.manifests.plan_file import new_plan, read_plan
-from gateway.cli.manifests.tenant_request import Permissions, TenantRequest, requests_for
+from gateway.cli.manifests.tenant_request import OBJECTS, Permissions, TenantRequest, objects_of, requests_for
 from gateway.cli.manifests.tenant_runs import Outcome, TenantRun, TenantRuns
 from gateway.cli.output.printing import Shown, echo, join
 
@@ -133,7 +133,8 @@ def _apply_all(context: AdminContext, runs: TenantRuns, secrets: str | None, *, 
     try:
         for run in changed:
             if runs.apply(run):
-                run.response = generated.take(run.request.tenant, run.response)
+                objects = generated.take(run.request.tenant, objects_of(run.response))
+                run.response = {**run.response, OBJECTS: objects}
             elif not goes_on:
                 break
     finally:

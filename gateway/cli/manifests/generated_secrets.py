@@ -37,20 +37,26 @@ class GeneratedSecrets:
         Raises:
             Failure: there is no terminal and no file is given, or the file exists or cannot be created.
         """
-        if not any(_generates(one) for preview in previews for one in objects_of(preview)):
-            return
+        if any(_generates(one) for preview in previews for one in objects_of(preview)):
+            self.reserve()
+
+    def reserve(self) -> None:
+        """Make sure that new secrets have a place that is no log.
+
+        Raises:
+            Failure: there is no terminal and no file is given, or the file exists or cannot be created.
+        """
         if self.target is None and not sys.stdout.isatty():  # guard: generated-secrets-in-no-log
-            message = "new objects have secrets that the gateway shows once, and there is no terminal"
+            message = "the gateway shows new secrets once, and there is no terminal"
             raise Failure(f"{message}: give --secrets FILE, or --secrets - for standard output", ExitCode.USAGE)
         if self.target not in {None, STANDARD_OUTPUT}:
             self._write(os.O_EXCL)  # guard: generated-secrets-replace-no-file
             self._is_open = True
 
-    def take(self, tenant: str, response: JsonObject) -> JsonObject:
-        """Keep the secrets of a response, and return the response without them."""
+    def take(self, tenant: str, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """Keep the secrets of objects, and return the objects without them."""
         if self.is_in_report:
-            return response
-        objects = objects_of(response)
+            return objects
         new = [
             {"tenant": tenant, KIND: one.get(KIND), "name": one.get("name"), SECRET: one[SECRET]}
             for one in objects
@@ -59,8 +65,7 @@ class GeneratedSecrets:
         self._found += new
         if new and self._is_open:
             self._write(os.O_TRUNC)
-        shown = [{name: value for name, value in one.items() if name != SECRET} for one in objects]
-        return {**response, "objects": shown}
+        return [{name: value for name, value in one.items() if name != SECRET} for one in objects]
 
     def finish(self) -> None:
         """Print the secrets that no file has, and remove an empty file."""

@@ -40,6 +40,8 @@ class Shape(Enum):
     """A number of milliseconds, for which the command line takes a duration such as `500ms`."""
     SETTING = auto()
     """A member whose default is a setting of the installation."""
+    FILLED = auto()
+    """A member that the gateway fills if admins give none, so that responses have no null."""
     OWN = auto()
     """A member that only stored objects have; responses show null for those of another origin."""
     KEPT = auto()
@@ -144,7 +146,8 @@ class Option:
     `is_argument`: a creation also takes the value as an argument. `is_split`: each option of a list of objects adds an
     object of its own; otherwise all options describe one object. `is_file`: the option names a file with the member.
     `is_map`: each option sets a member of the object, written NAME=VALUE. `is_special`: the kind has options of its
-    own for the member. `nothing`: the word for null. `older` are names of earlier releases, by the member itself or,
+    own for the member. `nothing`: the word for null. `default`: the value, or element of a list, that a creation sends
+    without the option. `older` are names of earlier releases, by the member itself or,
     for an object, by its member; help does not show them. Those of a flag are written `on/off`.
     """
 
@@ -156,4 +159,5 @@ class Option:
     is_map: bool = False
     is_special: bool = False
     nothing: str = ""
+    default: str = ""
     older: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -17,7 +17,8 @@ from enum import StrEnum
 from typing import Annotated
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
-from gateway.domain.members.markers import StoredAs
+from gateway.domain.members.formats import PRINTABLE
+from gateway.domain.members.markers import About, Form, Length, Names, Option, Setter, Shape, StoredAs
 from gateway.domain.tenancy.recorded_fields import Omitted
 
 PEPPER_PURPOSE = "pepper"
@@ -74,30 +75,95 @@ class KeySecret:
     """The expiry of the former secret; None for the newest one, which expires with the key."""
 
 
+_NO_TENANT = TenantId("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyStatus:
+    """The state of a key, its secrets and its uses."""
+
+    state: Annotated[KeyState, About("`active`, `expired` or `revoked`."), Shape.LISTED]
+    revoked_at: Annotated[datetime | None, About("The time of revocation; null if it is not revoked.")]
+    made_by: Annotated[
+        tuple[str, ...],
+        About(
+            "The principals that may know a valid secret: the author of its creation or rotation, and, if that is a "
+            "key, the people who made that key; empty for keys of earlier releases."
+        ),
+        Shape.LISTED,
+    ]
+    old_secret_until: Annotated[
+        datetime | None,
+        About("The time until which the previous secret is valid; null if there is none."),
+        Shape.LISTED,
+    ]
+    last_used_at: Annotated[
+        datetime | None, About("The time of the last use, to the hour; null if unknown."), Shape.LISTED
+    ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """A tenant's API key as stored.
 
     A person who signs in with an access token is stored in the same form, with the issuer that names the person. No
-    text has the digest of such a key.
+    text has the digest of such a key, nor that of a key that is not stored yet.
     """
 
-    tenant: Annotated[TenantId, StoredAs("tenant_id")]
+    tenant: Annotated[TenantId, StoredAs("tenant_id")] = _NO_TENANT
     id: KeyId
-    name: str
-    scopes: frozenset[Scope]
-    subject: str
-    profile: str | None
-    secret: KeySecret
+    name: Annotated[
+        str,
+        Length(least=1, most=200),
+        Form(PRINTABLE),
+        About("The name, for people; several keys may have it, but a manifest names the only active key of a name."),
+        Option(is_argument=True),
+        Shape.LISTED,
+    ]
+    scopes: Annotated[
+        frozenset[Scope],
+        Length(least=1, most=len(Scope)),
+        About("`mcp` and `approve` exclude each other. A key can grant only its own scopes; the operator all."),
+        Setter.CREATION,
+        Option(name="scope", default=Scope.MCP),
+        Shape.DISTINCT,
+        Shape.LISTED,
+    ]
+    subject: Annotated[
+        str | None,
+        Length(least=1, most=200),
+        Form(PRINTABLE),
+        About("The principal of the key, which rotation keeps; default: the key's id."),
+        Setter.CREATION,
+        Shape.FILLED,
+    ] = None
+    profile: Annotated[
+        str | None,
+        Length(most=64),
+        About("The only profile where the key is valid; null means all."),
+        Setter.CREATION,
+        Names("profile"),
+    ] = None
+    secret: KeySecret = KeySecret(digest=b"")
     created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
+    expires_at: Annotated[
+        datetime | None,
+        About("The expiry time; a new one is in the future. Null means never."),
+        Option(name="expires"),
+        Shape.LISTED,
+    ] = None
+    revoked_at: datetime | None = None
     version: int
     issuer: Annotated[IssuerId | None, StoredAs("issuer_id")] = None
     former: KeySecret | None = None
     """The secret before the last rotation; it may have expired."""
-    last_used_at: Omitted[datetime | None] = None
+    last_used_at: Annotated[Omitted[datetime | None], Setter.GATEWAY] = None
     """The hour of the last known use."""
+
+    @property
+    def principal(self) -> str:
+        """The name of the principal: the subject, or the id of a key without one."""
+        return self.subject or self.id
 
     @property
     def secrets(self) -> tuple[KeySecret, ...]:
@@ -119,6 +185,18 @@ class Key:
             return KeyState.REVOKED
         is_expired = self.expires_at is not None and self.expires_at <= datetime.now(UTC)
         return KeyState.EXPIRED if is_expired else KeyState.ACTIVE
+
+    @property
+    def status(self) -> KeyStatus:
+        """The state of the key, of its secrets and of its uses."""
+        *_, oldest = self.secrets
+        return KeyStatus(
+            state=self.state,
+            revoked_at=self.revoked_at,
+            made_by=tuple(self.makers),
+            old_secret_until=oldest.ends_at,
+            last_used_at=self.last_used_at,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,11 +37,11 @@ class Person:
     @classmethod
     def of(cls, stored: Key, keys: Sequence[Key]) -> Self:
         """The person of a row, with the keys among these that the person made."""
-        principal = f"user:{stored.subject}"
+        principal = f"user:{stored.principal}"
         return cls(
             id=stored.id,
             name=stored.name,
-            subject=stored.subject,
+            subject=stored.principal,
             issuer=stored.issuer or "",
             created_at=stored.created_at,
             active_until=stored.expires_at,

@@ -184,7 +184,7 @@ class SignInFlow:
                 tenant, self._catalog, person, sign_in, found.tokens, correlation_id=correlation_id
             )
         except SignInRefused:
-            note_sign_in(self._refusals, tenant, f"user:{person.subject}", "denied")
+            note_sign_in(self._refusals, tenant, f"user:{person.principal}", "denied")
             raise
         return sign_in, entered
 

@@ -152,5 +152,5 @@ class TokenIssue:
     def _check_rules(self, tenant: TenantId, grant: Grant, holder: SignedInPerson) -> None:
         # guard: grant-rules
         if not holder.issuer.admits_client(holder.sign_in.claims, grant.profile, grant.scopes):
-            note_sign_in(self._refusals, tenant, f"user:{holder.person.subject}", "rules")
+            note_sign_in(self._refusals, tenant, f"user:{holder.person.principal}", "rules")
             raise SignInRefused("No rule of the issuer admits the person here; ask the tenant's administrator.")

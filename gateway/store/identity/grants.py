@@ -16,8 +16,8 @@ from gateway.domain.tenancy.grants import Grant, GrantFilter, GrantSecrets
 from gateway.domain.tenancy.keys import Key
 from gateway.kinds.members import members_of
 from gateway.store.engine import Db
-from gateway.store.identity.keys import read_key
 from gateway.store.identity.tables import grants, keys
+from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.record_rows import columns_of, read_record
 from gateway.store.pagination import select_page
 
@@ -32,7 +32,7 @@ _SECRETS = [one.column for one in members_of(GrantSecrets)]
 async def find(db: Db, ids: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
     """The existing grants among these ids, as credentials of their people; bypasses row-level security."""
     rows = await db.execute(_FIND, {"wanted": list(ids)})
-    return {KeyId(row["id"]): (read_key(row), str(row["slug"])) for row in rows.mappings()}
+    return {KeyId(row["id"]): (KEYS.read(row), str(row["slug"])) for row in rows.mappings()}
 
 
 async def insert(tenant: TenantId, db: Db, grant: Grant, secrets: GrantSecrets) -> None:
@@ -147,7 +147,7 @@ async def credential(tenant: TenantId, db: Db, grant: KeyId) -> Key | None:
     ended = func.least(keys.c.revoked_at, _columns.revoked_at).label("revoked_at")
     query = select(_columns.id, ended, *members).join_from(grants, keys, joined).where(*_matches_id(tenant, grant))
     row = (await db.execute(query)).mappings().one_or_none()
-    return None if row is None else read_key(row)
+    return None if row is None else KEYS.read(row)
 
 
 def _matches_id(tenant: TenantId, grant: str) -> tuple[Any, ...]:

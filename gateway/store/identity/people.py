@@ -11,8 +11,8 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.keys import Key
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.identity.keys import read_key
 from gateway.store.identity.tables import keys
+from gateway.store.kinds.keys import KEYS
 from gateway.store.pagination import select_page
 
 
@@ -38,21 +38,21 @@ async def enter(tenant: TenantId, db: Db, person: Key) -> Key:
     )
     later = {"expires_at": func.greatest(keys.c.expires_at, new.excluded.expires_at)}
     stored = new.on_conflict_do_update(index_elements=("tenant_id", "id"), set_=later).returning(keys)
-    return read_key((await db.execute(stored)).mappings().one())
+    return KEYS.read((await db.execute(stored)).mappings().one())
 
 
 async def get(tenant: TenantId, db: Db, person: str) -> Key | None:
     """The person with this id."""
     query = select(keys).where(keys.c.tenant_id == tenant, keys.c.id == person, keys.c.issuer_id.is_not(None))
     row = (await db.execute(query)).mappings().one_or_none()
-    return read_key(row) if row else None
+    return KEYS.read(row) if row else None
 
 
 async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
     """One page of the tenant's people, by default sorted by id."""
     own = select(keys).where(keys.c.tenant_id == tenant, keys.c.issuer_id.is_not(None))
     query = select_page(own, keys.c, "id", after=after, limit=limit, order=order)
-    return [read_key(row) for row in (await db.execute(query)).mappings()]
+    return [KEYS.read(row) for row in (await db.execute(query)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:
@@ -79,7 +79,7 @@ async def set_denied(tenant: TenantId, db: Db, person: KeyId, *, at: datetime | 
     row = (await db.execute(changed)).mappings().one_or_none()
     if row is None:
         raise NotFound("There is no such person.")
-    return read_key(row)
+    return KEYS.read(row)
 
 
 async def is_denied(tenant: TenantId, db: Db, subject: str) -> bool:

@@ -47,7 +47,7 @@ class RowMapper(Generic[T]):
         packed: str = "",
         copies: Mapping[str, Callable[[T], object]] | None = None,
         derived: Mapping[str, Callable[[RowMapping], object]] | None = None,
-        fixed: Mapping[str, str] | None = None,
+        fixed: Mapping[str, str | None] | None = None,
     ) -> None:
         self.of = of
         self.table = table
@@ -162,6 +162,8 @@ class RowMapper(Generic[T]):
             return ""
         if is_declared(type(value)):
             return msgspec.to_builtins(value)
+        if isinstance(value, frozenset):
+            return sorted(msgspec.to_builtins(value))
         if isinstance(self.table.c[column].type, ARRAY):
             return list(cast("tuple[object, ...]", value))
         return msgspec.to_builtins(value) if isinstance(value, tuple) else value
@@ -181,11 +183,14 @@ def reader_of(hint: Any) -> _Read:
     if is_declared(hint):
         return lambda value: msgspec.convert(value, hint)
     element = element_of(hint)
+    if get_origin(hint) is frozenset and isinstance(element, type) and issubclass(element, StrEnum):
+        known = {each.value: each for each in element}  # a later release may have stored others
+        return lambda value: frozenset(known[each] for each in value if each in known)
+    if get_origin(hint) is frozenset:
+        return frozenset[Any]
     if element is not None:
         convert = reader_of(element)
         return lambda value: tuple(convert(each) for each in value)
-    if get_origin(hint) is frozenset:
-        return frozenset[Any]
     entries = entries_of(without_none(hint))
     if entries is not None:
         read = reader_of(entries[1])

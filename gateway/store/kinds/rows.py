@@ -37,9 +37,20 @@ _UPDATED, _VERSION = "updated_at", "version"
 
 
 class Rows(Generic[T]):
-    """The rows of one kind. The limit of the kind applies to rows that meet the conditions `counted`."""
+    """The rows of one kind. The limit of the kind applies to rows that meet the conditions `counted`.
 
-    def __init__(self, kind: Kind[T], mapper: RowMapper[T], *, counted: Sequence[ColumnElement[bool]] = ()) -> None:
+    `named` are the conditions for the objects that a name addresses, for a kind whose names are not unique; by default
+    those of `counted`.
+    """
+
+    def __init__(
+        self,
+        kind: Kind[T],
+        mapper: RowMapper[T],
+        *,
+        counted: Sequence[ColumnElement[bool]] = (),
+        named: Sequence[ColumnElement[bool]] | None = None,
+    ) -> None:
         self.kind = kind
         self.table = mapper.table
         self.view = mapper.view
@@ -48,6 +59,7 @@ class Rows(Generic[T]):
         self._key = self.view.c[self._columns[kind.keyed]]
         self._owner = "id" if kind.is_operators else "tenant_id"
         self._counted = counted
+        self._named = counted if named is None else named
 
     @property
     def stores_status(self) -> bool:
@@ -83,7 +95,7 @@ class Rows(Generic[T]):
     async def named(self, tenant: TenantId, db: Db, name: str, *, limit: int) -> Sequence[T]:
         """At most `limit` of the objects with this name, for kinds whose names are not unique."""
         columns = self.table.c
-        query = select(self.table).where(columns.tenant_id == tenant, columns.name == name, *self._counted)
+        query = select(self.table).where(*self._of(tenant), columns.name == name, *self._named)
         rows = await db.execute(query.order_by(columns.id).limit(limit))
         return [self._mapper.read(row) for row in rows.mappings()]
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeVar, Union, cast
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_origin
 
 import msgspec
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model
@@ -26,7 +27,7 @@ from gateway.kinds.members import (
     stem_of,
     without_none,
 )
-from gateway.web.models import GIVEN, Absent, BodyModel, CopiedModel, Page, ResponseModel
+from gateway.web.models import GIVEN, Absent, BodyModel, CopiedModel, Page, ResponseModel, Time
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -75,7 +76,7 @@ def _if_other(one: Member, name: str) -> str | None:
 
 
 def _shown_type_of(one: Member) -> Any:
-    found = shown_type(one.hint)
+    found = shown_type(without_none(one.hint) if Shape.FILLED in one.marks else one.hint)
     return Annotated[found | None, BeforeValidator(_decode)] if Shape.OWN in one.marks else found
 
 
@@ -99,6 +100,8 @@ def sent_type(hint: Any, marks: Sequence[object] = ()) -> Any:
         return sent_model(bare)
     if bare is bytes:
         return dict[str, object]
+    if bare is datetime:
+        return Time
     if len(alternatives(bare)) > 1:
         return _union(sent_type(each) for each in alternatives(bare))
     found: Any = _annotated(bare, _constraints(marks, is_list=False))
@@ -115,7 +118,8 @@ def shown_type(hint: Any) -> Any:
         return shown_type(without_none(bare)) | None
     element = element_of(bare)
     if element is not None:
-        return _of(Sequence, shown_type(element))
+        found = _of(Sequence, shown_type(element))
+        return Annotated[found, BeforeValidator(sorted)] if get_origin(bare) is frozenset else found
     entries = entries_of(bare)
     if entries is not None:
         return _of(Mapping, tuple(map(shown_type, entries)))
@@ -160,7 +164,8 @@ def merged(current: Any, sent: object, hint: Any, pointer: str = "") -> Any:
         return Secret(sent)
     element = next((found for each in alternatives(bare) if (found := element_of(split(each)[0])) is not None), None)
     if element is not None and isinstance(sent, list):
-        return tuple(merged(None, each, element) for each in cast("Sequence[object]", sent))
+        collect = frozenset[Any] if get_origin(bare) is frozenset else tuple[Any, ...]
+        return collect(merged(None, each, element) for each in cast("Sequence[object]", sent))
     entries = entries_of(bare)
     if entries is not None and isinstance(sent, dict):
         return {name: merged(None, each, entries[1]) for name, each in cast("Mapping[str, object]", sent).items()}

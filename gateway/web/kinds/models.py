@@ -1,8 +1,9 @@
 """Models of one kind: bodies of POST, PUT and PATCH, responses, and the query of its list."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, Literal, cast
+from typing import Annotated, Any, ClassVar, Generic, Literal, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -30,11 +31,15 @@ from gateway.web.models import GIVEN, Absent, BodyModel, ListQuery, Page, PageQu
 _ID = "The id; it never changes."
 _NAME = "The name; unique in the tenant for objects that a path addresses by name."
 _TIMES = {"created_at": "The time of creation.", "updated_at": "The time of the last change."}
+_FLAT = Field(json_schema_extra={"deprecated": True})
+"""Marks a copy of a member of the status; `deprecated=True` would warn at each read."""
 _SORT = "The field that orders the list; a `-` in front reverses the order."
 
 
 class WholeBody(BodyModel):
     """The body of a PUT. It may have the members of a response: `id` and `name` must be those of the object."""
+
+    ignored: ClassVar[AbstractSet[str]] = SHOWN_ONLY
 
     @model_validator(mode="before")
     @classmethod
@@ -43,7 +48,7 @@ class WholeBody(BodyModel):
         if not isinstance(sent, dict):
             return sent
         members = cast("dict[str, object]", sent)
-        return {name: value for name, value in members.items() if name not in SHOWN_ONLY}
+        return {name: value for name, value in members.items() if name not in cls.ignored}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +100,13 @@ class KindModels(Generic[T]):
         shown = self.show(one, status)
         if not self.kind.generates:
             return shown
-        return self.minted.model_validate({**shown.model_dump(), "secret": secret})
+        return self.minted.model_validate({**shown.model_dump(), self.kind.generated_as: secret})
 
     def show(self, one: T, status: object) -> ResponseModel:
         """The response with one object and its status."""
-        values = {each: getattr(one, each) for each in self.shown.model_fields if each != STATUS}
+        flat = self.kind.flat_status
+        values = {each: getattr(one, each) for each in self.shown.model_fields if each not in {STATUS, *flat}}
+        values |= {each: getattr(status, each) for each in flat}
         values |= {name: veil.show(values[name]) for name, veil in _veils(self.kind.of).items()}
         return self.shown.model_validate(values if status is None else {**values, STATUS: status}, from_attributes=True)
 
@@ -134,15 +141,17 @@ def models_of(kind: Kind[T]) -> KindModels[T]:
     sent = sent_fields(members)
     changeable = [one for one in members if one.setter is None]
     response = _shown(kind)
+    whole = make_model(
+        f"{kind.stem}Replace",
+        WholeBody,
+        f"A complete {kind.words}; absent fields have their default.",
+        {**_matching(kind), **sent},
+    )
+    whole.ignored = SHOWN_ONLY.union(kind.flat_status)
     return KindModels(
         kind=kind,
         create=make_model(f"{kind.stem}Create", BodyModel, f"A new {kind.words}.", {**named, **sent}),
-        whole=make_model(
-            f"{kind.stem}Replace",
-            WholeBody,
-            f"A complete {kind.words}; absent fields have their default.",
-            {**_matching(kind), **sent},
-        ),
+        whole=whole,
         change=make_model(
             f"{kind.stem}Update",
             BodyModel,
@@ -191,6 +200,8 @@ def _shown(kind: Kind[T]) -> type[ResponseModel]:
     if status is not None and shown(status):
         model = shown_model(status)
         fields[STATUS] = (Annotated[model, Field(description="State that the gateway sets; requests ignore it.")], ...)
+        copied = shown_fields([one for one in shown(status) if one.name in kind.flat_status])
+        fields |= {name: (Annotated[hint, _FLAT], default) for name, (hint, default) in copied.items()}
     return make_model(f"{kind.stem}Shown", ResponseModel, f"{kind.about[:1].upper()}{kind.about[1:]}.", fields)
 
 
@@ -198,7 +209,7 @@ def _minted(kind: Kind[T], response: type[ResponseModel]) -> type[ResponseModel]
     if not kind.generates:
         return response
     secret: Any = str if kind.has_secret is None else str | None
-    fields = {"secret": (Annotated[secret, Field(description=kind.generates)], ...)}
+    fields = {kind.generated_as: (Annotated[secret, Field(description=kind.generates)], ...)}
     return make_model(f"{kind.stem}Minted", response, f"A {kind.words} with its newest secret.", fields)
 
 

@@ -251,7 +251,9 @@ class AccountPages:
 def _user_of(session: Session) -> _User:
     if isinstance(session, PersonSession):
         person = session.person
-        owner = AccountOwner(tenant=person.tenant, id=person.id, subject=person.subject, name=f"user:{person.subject}")
+        owner = AccountOwner(
+            tenant=person.tenant, id=person.id, subject=person.principal, name=f"user:{person.principal}"
+        )
         return _User(owner=owner, slug=session.slug, session=session)
     principal = session.principal
     owner = AccountOwner(tenant=principal.tenant, id=principal.key, subject=principal.subject, name=principal.name)

@@ -46,7 +46,7 @@ def consent_content(
     warnings = Markup("").join(_WARNING.format(text) for text in _warnings(client, asked))
     return _CONSENT.format(
         slug=session.slug,
-        person=visible(session.person.subject),
+        person=visible(session.person.principal),
         name=visible(truncate(client.name, MAX_SHOWN_NAME_LENGTH)),  # guard: consent-name-length
         warnings=_WARNINGS.format(warnings) if warnings else "",
         facts=Markup("").join(_DETAIL.format(*detail) for detail in _details(session, client, asked)),

@@ -108,7 +108,7 @@ def principal_of(session: PersonSession) -> Principal:
         tenant=session.tenant,
         slug=session.slug,
         key=person.id,
-        subject=person.subject,
+        subject=person.principal,
         scopes=frozenset(),
         version=person.version,
         is_person=True,

@@ -190,7 +190,7 @@ class SignInPages:
             check_target(visit.slug, target)
             return RedirectResponse(target, 303, headers=PAGE_HEADERS)
         token = self.sessions.form_token(session, SIGN_OUT)
-        content = _SIGNED_IN.format(slug=visit.slug, person=visible(session.person.subject), token=token)
+        content = _SIGNED_IN.format(slug=visit.slug, person=visible(session.person.principal), token=token)
         return self.show("Signed in", content, session)
 
     async def _handle_callback(self, request: Request) -> Response:

@@ -223,4 +223,4 @@ def _admits(session: Session, profile: str) -> bool:
 
 
 def _subject_of(session: Session) -> str:
-    return session.person.subject if isinstance(session, PersonSession) else session.principal.subject
+    return session.person.principal if isinstance(session, PersonSession) else session.principal.subject

@@ -145,7 +145,12 @@ def _shown_members(kind: Declared) -> set[str]:
     has_status = status is not None and any(one.about for one in members_of(status))
     names |= {STATUS} if has_status else set()
     if isinstance(kind, Kind):
-        names |= {"id", *(TIMES & kind.of.__dataclass_fields__.keys()), *({kind.keyed} if kind.shows_key else ())}
+        names |= {
+            "id",
+            *kind.flat_status,
+            *(TIMES & kind.of.__dataclass_fields__.keys()),
+            *({kind.keyed} if kind.shows_key else ()),
+        }
     return names
 
 

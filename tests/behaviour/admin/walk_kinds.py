@@ -78,9 +78,10 @@ async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
         assert changed.headers["etag"] != made.headers["etag"]
         await walk.ask("PATCH", item, 412, json=changes, headers={"if-match": made.headers["etag"]})
     if kind.generates:
-        assert "secret" not in shown.json()
+        secret = kind.generated_as
+        assert secret not in shown.json()
         rotated = await walk.ask("POST", f"{item}/rotate", 200)
-        assert rotated.json()["secret"] not in {made.json()["secret"], ""}
+        assert rotated.json()[secret] not in {made.json()[secret], ""}
     await walk.ask("DELETE", item, 412, headers={"if-match": '"other"'})
     await walk.ask("DELETE", item, 204)
     await walk.ask("GET", item, 404)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.audit_verifier import ExportVerifier
+from gateway.cli.exit_codes import ExitCode
 from tests.behaviour.cli.conftest import Terminal
 from tests.support.documents import many
 
@@ -108,6 +109,33 @@ async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(termin
     assert (await terminal.do("key", "show", "ci", "--json")).value["id"] == twins[1]["id"]  # type: ignore[index]
     assert (await terminal.run("key", "rotate", "cd")).code == 5
     await terminal.do("access", "check", "--as-key", "ci")
+
+
+async def test_all_keys_are_rotated_with_a_report(terminal: Terminal, tmp_path: Path) -> None:
+    """Ours: each key has an outcome, new texts go to a private file, and the key in use is the last (TEN-2)."""
+    await terminal.create_tenant()
+    made: Any = [(await terminal.do("key", "create", name, "--json")).value for name in ("a", "b")]
+    admin: Any = (await terminal.do("key", "create", "ci", "--scope", "admin", "--json")).value
+    await terminal.do("key", "revoke", made[1]["id"])
+    file = tmp_path / "new-keys.json"
+    for arguments in (["--all", "a"], [], ["a", "--older-than", "1d"], ["--all", "--yes"], ["--all", "--secrets", "-"]):
+        assert (await terminal.run("key", "rotate", *arguments)).code == 2, arguments
+    none = await terminal.do("key", "rotate", "--all", "--older-than", "1d", "--yes", "--json")
+    assert none.value == []
+
+    some = await terminal.run("key", "rotate", "--all", "--yes", "--secrets", str(file), "--key", admin["key"])
+    lines = [line.split() for line in some.out.splitlines() if line.startswith("key_")]
+    assert some.code == ExitCode.SOME_FAILED, some.err
+    assert [(name, outcome.rstrip(":")) for _, name, outcome, *_ in lines] == [("a", "failed"), ("ci", "rotated")]
+    assert "Rotating key 2 of 2: ci" in some.err
+    [written] = json.loads(file.read_text())
+    assert (file.stat().st_mode & 0o777, written["secret"] in some.out + some.err) == (0o600, False)
+    assert (await terminal.run("key", "list", "--key", admin["key"])).code == 4
+    assert (await terminal.run("key", "rotate", "--all", "--yes", "--secrets", str(file))).code == 2, "the file exists"
+
+    every: Any = (await terminal.do("key", "rotate", "--all", "--yes", "--secrets", "-", "--json")).value
+    assert {one["name"]: one["outcome"] for one in every} == {"a": "rotated", "ci": "rotated"}
+    assert len({one["key"] for one in every} - {written["secret"]}) == 2
 
 
 async def test_a_document_is_tried_imported_reported_updated_and_deleted(terminal: Terminal, pets_file: Path) -> None:

@@ -215,6 +215,34 @@ async def test_a_client_is_matched_by_its_only_name(acme: RunningGateway) -> Non
     assert actions(done) == {"a": "none", "Reports": "delete"}
 
 
+async def test_a_key_is_matched_by_its_only_active_name(acme: RunningGateway) -> None:
+    """Ours: a manifest names the active key of a name; ended ones are no obstacle, and two active ones are (CFG-3)."""
+    wanted = [profile("a"), {"kind": "key", "name": "agent", "members": {"scopes": ["mcp"], "profile": "a"}}]
+    [_, made] = (await apply(acme, wanted, set="platform"))["objects"]
+    assert (made["action"], made["secret"].startswith("mcpg_live_")) == ("create", True)
+    assert actions(await apply(acme, wanted, set="platform")) == {"a": "none", "agent": "none"}
+
+    other = [wanted[0], {**wanted[1], "members": {"scopes": ["mcp", "audit"], "profile": "a"}}]
+    refused = await send(acme, other, set="platform")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/objects/1/members/scopes")
+
+    second = await acme.admin.post(f"{ROOT}/keys", json={"name": "agent", "scopes": ["mcp"]})
+    refused = await send(acme, wanted, set="platform")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (409, "/objects/1")
+    assert "several keys have the name" in refused.json()["detail"]
+    await acme.admin.post(f"{ROOT}/keys/{second.json()['id']}/revoke")
+    assert actions(await apply(acme, wanted, set="platform")) == {"a": "none", "agent": "none"}
+
+    refused = await send(acme, wanted[:1], set="platform", prune=True)
+    assert _reasons(refused) == ["would remove the key agent"]
+    await acme.admin.post(f"{ROOT}/keys/{made['id']}/revoke")
+    assert actions(await apply(acme, wanted[:1], set="platform", prune=True)) == {"a": "none"}, "it left the set"
+    [_, again] = (await apply(acme, wanted, set="platform"))["objects"]
+    assert (again["action"], again["id"] == made["id"]) == ("create", False)
+    done = await apply(acme, wanted[:1], set="platform", prune=True, prune_protected=True)
+    assert actions(done) == {"a": "none", "agent": "delete"}
+
+
 async def test_a_secret_is_written_when_it_changes(acme: RunningGateway) -> None:
     """Ours: a set compares secrets by a digest of what it applied; a change by hand makes the digest void (CFG-3)."""
 

@@ -48,7 +48,7 @@ class _World:
 
     async def connect(self, named: NamedCredential | None = None, person: Key | None = None) -> UserAccount:
         found = person or self.person
-        owner = AccountOwner(tenant=found.tenant, id=found.id, subject=found.subject, name=f"user:{found.subject}")
+        owner = AccountOwner(tenant=found.tenant, id=found.id, subject=found.principal, name=f"user:{found.principal}")
         return await accounts.connect_account(
             self.catalog, owner, named or self.named, TOKENS, scopes=(), correlation_id="c"
         )

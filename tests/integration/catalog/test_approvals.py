@@ -31,7 +31,7 @@ from gateway.catalog.calls.approvals import (
     supersede_approvals,
     sweep,
 )
-from gateway.catalog.identity.keys import KeyDraft, create_key, revoke_key
+from gateway.catalog.kinds.keys import KEYS
 from gateway.catalog.kinds.live_sources import LIVE_SOURCES
 from gateway.catalog.kinds.overrides import override_tool, reset_tool
 from gateway.catalog.kinds.primitives import TOOLS
@@ -59,6 +59,7 @@ from tests.integration.catalog.conftest import Changes
 from tests.integration.store.samples import NOW, make_issuer, make_person
 from tests.support.documents import pets
 from tests.support.household import Desk
+from tests.support.keys import new_key
 from tests.support.live_offers import offer_of, offered_tool
 from tests.support.live_sources import declare_live, live_draft
 from tests.support.own_primitives import change_own, create_own
@@ -165,9 +166,8 @@ def person(name: str = "anna", *scopes: Scope) -> Author:
 
 @pytest.fixture
 async def office(changes: Changes) -> Office:
-    draft = KeyDraft(name="agent", scopes=frozenset({Scope.MCP}), subject="bot")
     by = Author(caller=Operator(), correlation_id="t")
-    key, _ = await create_key(changes.tenant.id, changes.catalog, draft, by=by)
+    key = await KEYS.create(changes.tenant.id, changes.catalog, new_key(subject="bot"), by=by)
     agent = Principal(tenant=changes.tenant.id, slug="acme", key=key.id, subject="bot", scopes=key.scopes)
     office = Office(changes, changes.catalog, agent)
     office.catalog = replace(changes.catalog, audit=office.write)
@@ -457,7 +457,7 @@ async def test_a_revoked_key_runs_nothing(office: Office) -> None:
     asked = await office.open()
     await office.approve(asked)
     by = Author(caller=Operator(), correlation_id="t")
-    await revoke_key(office.tenant, office.catalog, office.agent.key, by=by)
+    await KEYS.revoke(office.tenant, office.catalog, office.agent.key, by=by)
 
     assert await office.claim(asked) is None
     assert await office.state(asked) is ApprovalState.APPROVED
@@ -587,8 +587,8 @@ def _spawn(*_: object) -> None:
 async def test_a_replica_lets_only_so_many_calls_wait(office: Office) -> None:
     """Ours: a call beyond the tenant's share of waiting calls ends at once, and its approval stays (TEN-3)."""
     station, asked = ApprovalStation(office.catalog, spawn=_spawn, attach=_attach), await office.open()
-    draft = KeyDraft(name="anna", scopes=frozenset({Scope.APPROVE}), subject="anna")  # else no call waits at all
-    await create_key(office.tenant, office.catalog, draft, by=Author(caller=Operator(), correlation_id="t"))
+    anna = new_key(Scope.APPROVE, subject="anna")  # else no call waits at all
+    await KEYS.create(office.tenant, office.catalog, anna, by=Author(caller=Operator(), correlation_id="t"))
     for _ in range(station.slot_pool.share):
         assert station.slot_pool.try_take(office.tenant)
 
@@ -600,8 +600,8 @@ async def test_a_wait_ends_without_the_event(office: Office, monkeypatch: pytest
     """Ours: an event can be lost; the state is read again every few seconds, and no place is left behind."""
     monkeypatch.setattr("gateway.calls.approval.APPROVAL_POLL_S", 0.02)
     station, asked = ApprovalStation(office.catalog, spawn=_spawn, attach=_attach), await office.open()
-    draft = KeyDraft(name="anna", scopes=frozenset({Scope.APPROVE}), subject="anna")
-    await create_key(office.tenant, office.catalog, draft, by=Author(caller=Operator(), correlation_id="t"))
+    anna = new_key(Scope.APPROVE, subject="anna")
+    await KEYS.create(office.tenant, office.catalog, anna, by=Author(caller=Operator(), correlation_id="t"))
     states: list[ApprovalState] = []
 
     async def wait() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from gateway.catalog import idempotency
 from gateway.catalog.idempotency import KeyedRequest, clean_up, keep, release, reserve
-from gateway.catalog.identity import keys
-from gateway.catalog.identity.keys import KeyDraft
+from gateway.catalog.kinds.keys import KEYS
 from gateway.domain.http.idempotency import Attempt, StoredResponse
 from gateway.domain.identifiers import KeyId
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
@@ -19,10 +18,10 @@ from gateway.store import idempotency as records
 from gateway.store import jobs
 from gateway.store.encryption import EnvelopeCipher
 from tests.integration.catalog.conftest import BY, Changes
+from tests.support.keys import new_key
 
 SECRET = "mcpg_live_the-text-of-a-new-key"
 ANSWER = StoredResponse(status=201, headers={"location": "/admin/v1/x"}, body=SECRET.encode())
-DRAFT = KeyDraft(name="agent", scopes=frozenset({Scope.MCP}))
 
 
 def _request(key: str = "k-1", *, body: bytes = b"{}", caller: Caller | None = None) -> KeyedRequest:
@@ -78,11 +77,11 @@ async def test_a_request_whose_replica_died_runs_again_and_the_slow_one_changes_
         await records.lease(tenant, db, slow, until=datetime.now(UTC) - timedelta(seconds=1))
     second = await _reserve(changes, request)
     with pytest.raises(Conflict, match="another replica repeated it"):
-        await keys.create_key(tenant, catalog, DRAFT, by=replace(BY, attempt=slow))
+        await KEYS.create_with_secret(tenant, catalog, new_key(), by=replace(BY, attempt=slow))
     await release(tenant, catalog, slow)
-    await keys.create_key(tenant, catalog, DRAFT, by=replace(BY, attempt=second))
+    await KEYS.create_with_secret(tenant, catalog, new_key(), by=replace(BY, attempt=second))
 
-    assert len(await keys.page_keys(tenant, catalog, after=None, limit=9)) == 1
+    assert len(await KEYS.page(tenant, catalog, after=None, limit=9)) == 1
     await release(tenant, catalog, second)
     with pytest.raises(AnswerNotKept, match="replica stopped"):
         await reserve(tenant, catalog, request)

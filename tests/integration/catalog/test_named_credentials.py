@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.catalog import audit
-from gateway.catalog.identity import keys
-from gateway.catalog.identity.keys import KeyDraft
 from gateway.catalog.kinds.credentials import CREDENTIALS
+from gateway.catalog.kinds.keys import KEYS
 from gateway.catalog.kinds.primitives import TOOLS
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.snapshots.credential_cache import CredentialCache
@@ -19,7 +18,6 @@ from gateway.domain.credentials import CredentialKind, CredentialLocation, Store
 from gateway.domain.identifiers import SourceId
 from gateway.domain.members.secret import Secret
 from gateway.domain.primitives import Family
-from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.profiles import Profile, Rule
@@ -37,6 +35,7 @@ from tests.integration.catalog.conftest import Changes
 from tests.support.catalog_options import with_options
 from tests.support.credentials import ORIGIN, make_credential, with_secrets
 from tests.support.ids import new_profile_id
+from tests.support.keys import new_key
 from tests.support.own_primitives import create_own
 from tests.support.primitives import static_tool, tool
 
@@ -183,15 +182,14 @@ async def test_a_handler_sends_a_credential_only_where_it_may_go(changes: Change
 async def test_a_profile_that_keys_are_bound_to_stays(changes: Changes) -> None:
     """Ours: a key is bound to what there is, and that stays until the key is gone (CAP-1)."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    draft = KeyDraft(name="k", scopes=frozenset({Scope.MCP}), profile="small")
     with pytest.raises(ReferenceMissing):
-        await keys.create_key(tenant, catalog, draft, by=BY)
+        await KEYS.create(tenant, catalog, new_key(profile="small"), by=BY)
     await PROFILES.create(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
-    key, _ = await keys.create_key(tenant, catalog, draft, by=BY)
-    await keys.create_key(tenant, catalog, replace(draft, profile="default"), by=BY)
+    key = await KEYS.create(tenant, catalog, new_key(profile="small"), by=BY)
+    await KEYS.create(tenant, catalog, new_key(profile="default"), by=BY)
     with pytest.raises(Conflict, match=key.id):
         await PROFILES.remove(tenant, catalog, "small", by=BY)
-    await keys.delete_key(tenant, catalog, key.id, by=BY)
+    await KEYS.remove(tenant, catalog, key.id, by=BY)
     await PROFILES.remove(tenant, catalog, "small", by=BY)
 
 

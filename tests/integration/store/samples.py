@@ -94,7 +94,6 @@ from gateway.store.identity import (
     grants,
     introspection_secrets,
     issuers,
-    keys,
     people,
     sign_ins,
 )
@@ -103,6 +102,7 @@ from gateway.store.kinds import ownership
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.keys import KEYS as KEY_ROWS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
 from gateway.store.kinds.overrides import OVERRIDES
@@ -215,7 +215,7 @@ def make_consent(person: Key, client: OAuthClient, name: str) -> Consent:
     return Consent(
         id=new_consent_id(),
         person=person.id,
-        subject=person.subject,
+        subject=person.principal,
         client=client.id,
         client_name=client.name,
         redirect_host=f"{name}.example",
@@ -230,7 +230,7 @@ def make_account(owner: Key, credential: StoredCredential) -> UserAccount:
     return UserAccount(
         id=new_account_id(),
         owner=owner.id,
-        subject=owner.subject,
+        subject=owner.principal,
         credential=credential.id,
         credential_name=credential.name,
         terms="terms",
@@ -246,7 +246,7 @@ def make_grant(sign_in: SignIn, person: Key, client: OAuthClient, name: str) -> 
     return Grant(
         id=new_grant_id(),
         person=person.id,
-        subject=person.subject,
+        subject=person.principal,
         sign_in=sign_in.id,
         client=client.id,
         client_name=client.name,
@@ -682,7 +682,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
     approval = make_approval(tenant.id, slug)
     async with store.transaction(tenant.id) as db:
         await TENANTS.insert(tenant.id, db, tenant)
-        await keys.insert(key, db)
+        await KEY_ROWS.insert(tenant.id, db, key)
         await sources.insert(source, db)
         proposal = await _store_versions(tenant.id, db, source.id, slug)
         await operations.insert_all(tenant.id, db, [operation])

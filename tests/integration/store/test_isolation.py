@@ -75,6 +75,7 @@ from gateway.store.kinds import credentials, ownership
 from gateway.store.kinds.audit_sinks import SINKS
 from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.live_sources import LIVE_SOURCES
 from gateway.store.kinds.oauth_clients import CLIENTS
 from gateway.store.kinds.overrides import OVERRIDES
@@ -181,6 +182,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (WEBHOOKS, lambda v: v.webhook),
     (ENDPOINTS, lambda v: v.endpoint),
     (CLIENTS, lambda v: v.client),
+    (KEYS, lambda v: v.key),
     (LIVE_SOURCES, lambda v: v.live),
     (TENANTS, lambda v: v.tenant),
     (CREDENTIALS, lambda v: v.credential),
@@ -349,18 +351,13 @@ _CALLS: Mapping[str, _Call] = {
     "idempotency.remove_expired": lambda t, db, v: idempotency.remove_expired(t, db, now=NOW + timedelta(days=2)),
     "idempotency.rewrap_some": lambda t, db, v: idempotency.rewrap_some(t, db, NEWER, limit=10),
     "idempotency.usage": lambda t, db, v: idempotency.usage(t, db, is_operators=False),
-    "keys.insert": lambda t, db, v: keys.insert(replace(v.key, tenant=t), db),
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
-    "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),
-    "keys.count": lambda t, db, v: keys.count(t, db),
     "keys.is_granted": lambda t, db, v: keys.is_granted(t, db, Scope.MCP),
     "keys.granted_to_others": lambda t, db, v: keys.granted_to_others(t, db, Scope.MCP, besides="", limit=9),
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
     "keys.made_by": lambda t, db, v: keys.made_by(t, db, v.key.secret.made_by),
-    "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, secret=INTRUDERS), db),
     "keys.note_use": lambda t, db, v: keys.note_use(t, db, NOW, [v.key.id]),
     "keys.renew_secret": lambda t, db, v: keys.renew_secret(t, db, v.key.id, v.key.secret, INTRUDERS),
-    "keys.remove": lambda t, db, v: keys.remove(t, db, v.key.id),
     "live_sources.load_enabled": lambda t, db, v: live_sources.load_enabled(t, db),
     "live_sources.of_credential": lambda t, db, v: live_sources.of_credential(t, db, f"{_VICTIM} named"),
     "live_sources.add_notice": lambda t, db, v: live_sources.add_notice(t, db, v.live.id, "planted", most=50),
@@ -549,8 +546,8 @@ _CALLS: Mapping[str, _Call] = {
     "people.count": lambda t, db, v: people.count(t, db),
     "people.forget_ended": lambda t, db, v: people.forget_ended(t, db, now=_LATER, kept=timedelta()),
     "people.set_denied": lambda t, db, v: people.set_denied(t, db, v.person.id, at=NOW),
-    "people.is_denied": lambda t, db, v: people.is_denied(t, db, v.person.subject),
-    "people.ids_of_subject": lambda t, db, v: people.ids_of_subject(t, db, v.person.subject),
+    "people.is_denied": lambda t, db, v: people.is_denied(t, db, v.person.principal),
+    "people.ids_of_subject": lambda t, db, v: people.ids_of_subject(t, db, v.person.principal),
     "people.ids_of_issuer": lambda t, db, v: people.ids_of_issuer(t, db, v.issuer.id, limit=10),
     "deliveries.enqueue": lambda t, db, v: deliveries.enqueue(t, db, "approval.requested", {"tool": "planted"}),
     "deliveries.insert": lambda t, db, v: deliveries.insert(t, db, replace(v.delivery, id=new_delivery_id())),
@@ -720,7 +717,7 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         live = await live_sources.all_enabled(db)
         assert await LIVE_SOURCES.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await TENANTS.get(victim.tenant.id, db, victim.tenant.id) is None
-        assert await keys.page(victim.tenant.id, db, after=None, limit=10) == []
+        assert await KEYS.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.revision(intruder.tenant.id, db) is None
 
     assert slugs == [_INTRUDER, _VICTIM]

@@ -10,6 +10,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.tenants import TENANTS
 from tests.integration.store.samples import NOW, make_key, make_tenant
 
@@ -29,7 +30,7 @@ async def key(store: Store, tenant: TenantId) -> Key:
     made = make_key(tenant)
     former = KeySecret(digest=b"former", pepper="one", number=2, ends_at=NOW + timedelta(hours=1))
     async with store.transaction(tenant) as db:
-        await keys.insert(replace(made, former=former), db)
+        await KEYS.insert(tenant, db, replace(made, former=former))
         found = await keys.get(tenant, db, made.id)
     assert found is not None
     assert found.former == former

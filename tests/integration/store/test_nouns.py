@@ -22,6 +22,7 @@ from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.identity import keys
+from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.singletons import EGRESS, POLICY
 from gateway.store.kinds.tenants import TENANTS
 from gateway.store.secret_keys import sealed_values
@@ -125,7 +126,7 @@ async def test_a_key_is_found_changed_and_removed(store: Store, tenant: TenantId
     """Ours: the changeable members of a key change, the rest stays, and the version rises."""
     key = make_key(tenant)
     async with store.transaction(tenant) as db:
-        await keys.insert(key, db)
+        await KEYS.insert(key.tenant, db, key)
         assert await keys.get(tenant, db, key.id) == key
         changed = replace(
             key,
@@ -136,19 +137,19 @@ async def test_a_key_is_found_changed_and_removed(store: Store, tenant: TenantId
             secret=KeySecret(digest=b"new", pepper="two", number=4),
             former=replace(key.secret, ends_at=NOW + timedelta(hours=1)),
         )
-        saved = await keys.save(replace(changed, subject="ignored", profile="ignored"), db)
-        assert (saved.version, saved.name) == (2, "phone")
+        await KEYS.save(tenant, db, changed)
+        assert await KEYS.get(tenant, db, key.id) == replace(changed, version=2)
 
     async with store.unscoped() as db:
         found = await keys.find(db, [key.id, KeyId("key_missing"), key.id])
         assert found == {key.id: (replace(changed, version=2), "acme")}
         assert await keys.find(db, []) == {}
     async with store.transaction(tenant) as db:
-        assert await keys.remove(tenant, db, key.id)
-        assert not await keys.remove(tenant, db, key.id)
+        assert await KEYS.remove(tenant, db, key.id)
+        assert not await KEYS.remove(tenant, db, key.id)
         assert await keys.get(tenant, db, key.id) is None
         with pytest.raises(NotFound):
-            await keys.save(key, db)
+            await KEYS.save(tenant, db, key)
 
 
 async def test_keys_are_listed_in_pages(store: Store, tenant: TenantId) -> None:
@@ -156,9 +157,9 @@ async def test_keys_are_listed_in_pages(store: Store, tenant: TenantId) -> None:
     made = sorted((make_key(tenant) for _ in range(5)), key=lambda key: key.id)
     async with store.transaction(tenant) as db:
         for key in made:
-            await keys.insert(key, db)
-        first = await keys.page(tenant, db, after=None, limit=3)
-        rest = await keys.page(tenant, db, after=first[-1].id, limit=3)
+            await KEYS.insert(key.tenant, db, key)
+        first = await KEYS.page(tenant, db, after=None, limit=3)
+        rest = await KEYS.page(tenant, db, after=first[-1].id, limit=3)
     assert [*first, *rest] == made
 
 
@@ -167,7 +168,7 @@ async def test_a_key_of_no_tenant_is_refused(store: Store) -> None:
     missing = TenantId("ten_missing")
     async with store.transaction(missing) as db:
         with pytest.raises(NotFound):
-            await keys.insert(make_key(missing), db)
+            await KEYS.insert(missing, db, make_key(missing))
 
 
 async def test_a_source_keeps_its_documents_byte_for_byte(store: Store, tenant: TenantId) -> None:

@@ -19,6 +19,7 @@ from gateway.store.engine import Store
 from gateway.store.identity import keys
 from gateway.store.kinds.credentials import CREDENTIALS, SealedCredential, open_named
 from gateway.store.kinds.guardrails import GUARDRAILS
+from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.primitives import ROWS
 from gateway.store.kinds.profiles import PROFILES
 from gateway.store.kinds.singletons import POLICY
@@ -135,10 +136,10 @@ async def test_only_keys_that_can_be_used_hold_a_profile(store: Store, acme: Ten
     """Ours: a revoked key is no reason to keep a profile."""
     bound = replace(make_key(acme), profile="small")
     async with store.transaction(acme) as db:
-        await keys.insert(bound, db)
-        await keys.insert(make_key(acme), db)
+        await KEYS.insert(acme, db, bound)
+        await KEYS.insert(acme, db, make_key(acme))
         assert await keys.bound_to(acme, db, "small") == [bound.id]
-        await keys.save(replace(bound, revoked_at=bound.created_at), db)
+        await KEYS.save(acme, db, replace(bound, revoked_at=bound.created_at))
         assert await keys.bound_to(acme, db, "small") == []
 
 

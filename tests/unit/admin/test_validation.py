@@ -6,17 +6,17 @@ import pytest
 
 from gateway.admin.limits import MAX_REST_BYTES
 from gateway.admin.requests.audit import AuditQuery
-from gateway.admin.requests.models import KeyCreate, KeyUpdate
 from gateway.admin.requests.sources import SourceCreate, SourceReplace, SourceUpdate
 from gateway.admin.validation import read_body, read_query
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody
-from gateway.kinds.identity import TENANT
+from gateway.kinds.identity import KEY, TENANT
 from gateway.kinds.singletons import POLICY
 from gateway.web.kinds.models import models_of
 from gateway.web.kinds.singleton_models import singleton_models_of
 from gateway.web.models import BodyModel, NoBody, NoQuery, PageQuery
 
 TENANT_CREATE = models_of(TENANT).create
+KEY_CREATE, KEY_UPDATE = models_of(KEY).create, models_of(KEY).change
 
 
 async def _faults(body: object, model: type[BodyModel]) -> dict[str, str]:
@@ -27,7 +27,7 @@ async def _faults(body: object, model: type[BodyModel]) -> dict[str, str]:
 
 async def test_every_fault_of_a_body_is_named_with_its_place() -> None:
     """Ours: a refusal names each field that is wrong, what is allowed, and where."""
-    faults = await _faults({"name": "", "scopes": ["mcp", "fly"], "colour": 1}, KeyCreate)
+    faults = await _faults({"name": "", "scopes": ["mcp", "fly"], "colour": 1}, KEY_CREATE)
     assert set(faults) == {"/name", "/scopes/1", "/colour"}
     assert "approve" in faults["/scopes/1"]
     assert "subject" in faults["/colour"]
@@ -35,7 +35,7 @@ async def test_every_fault_of_a_body_is_named_with_its_place() -> None:
 
 async def test_a_missing_field_is_named() -> None:
     """Ours: a required and absent member is a fault at its own place."""
-    assert await _faults({"scopes": ["mcp"]}, KeyCreate) == {"/name": "required"}
+    assert await _faults({"scopes": ["mcp"]}, KEY_CREATE) == {"/name": "required"}
 
 
 async def test_a_fault_inside_an_alternative_has_a_plain_pointer() -> None:
@@ -69,7 +69,7 @@ async def test_values_are_not_converted(value: object) -> None:
 )
 async def test_a_time_needs_its_offset(time: object) -> None:
     """RFC 3339: a moment without an offset is no moment."""
-    assert set(await _faults({"name": "a", "scopes": ["mcp"], "expires_at": time}, KeyCreate)) == {"/expires_at"}
+    assert set(await _faults({"name": "a", "scopes": ["mcp"], "expires_at": time}, KEY_CREATE)) == {"/expires_at"}
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ async def test_a_form_is_told_in_words() -> None:
     with pytest.raises(InvalidBody, match="small letters, digits and hyphens"):
         await read_body(b'{"slug": "Acme"}', TENANT_CREATE)
     with pytest.raises(InvalidBody, match="at least 1 item, not 0"):
-        await read_body(b'{"name": "a", "scopes": []}', KeyCreate)
+        await read_body(b'{"name": "a", "scopes": []}', KEY_CREATE)
 
 
 async def test_absent_and_null_differ() -> None:
     """Ours: null ends nothing by accident; an end that is null means never."""
-    assert (await read_body(b'{"expires_at":null}', KeyUpdate)).model_fields_set == {"expires_at"}
+    assert (await read_body(b'{"expires_at":null}', KEY_UPDATE)).model_fields_set == {"expires_at"}
     with pytest.raises(InvalidBody, match="must not be null"):
-        await read_body(b'{"name":null}', KeyUpdate)
+        await read_body(b'{"name":null}', KEY_UPDATE)
 
 
 async def test_broken_json_has_line_and_column() -> None:

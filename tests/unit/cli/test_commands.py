@@ -79,7 +79,7 @@ def test_every_noun_has_its_verbs() -> None:
     """Ours: the command line offers what the design names."""
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
         "tenant": ["create", "delete", "deleted", "egress", "list", "rename", "set", "show", "update"],
-        "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "show"],
+        "key": ["check", "create", "delete", "end-old-secret", "list", "revoke", "rotate", "set", "show", "update"],
         "account": ["disconnect", "list", "show"],
         "access": ["check", "list", "report", "set", "show", "update"],
         "client": ["create", "delete", "list", "rotate", "set", "show", "update"],

@@ -1,139 +1,76 @@
-"""`gateway key`: API keys of a tenant's clients."""
+"""`gateway key`: API keys of a tenant's clients. Rotation, revocation and the search for leaked keys are special."""
 
-from datetime import UTC, datetime, timedelta
-from typing import TextIO
+from typing import TextIO, Unpack
 
 import click
 
-from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
-from gateway.cli.client.admin_context import AdminContext, confirm_at_terminal, with_tenant
-from gateway.cli.client.key_names import find_key_id
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.commands.identity.key_rotation import BulkOptions, rotate_all
+from gateway.cli.exit_codes import ExitCode
+from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
-from gateway.cli.input.list_options import list_options
 from gateway.cli.input.options import DURATION, yes_option
-from gateway.cli.item_commands import Naming, add_delete, add_list, add_show, render_fields
+from gateway.cli.item_commands import add_action
+from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.kinds.places import find_id, naming_of
 from gateway.cli.output.tables import render_table
-from gateway.domain.tenancy.keys import Scope
+from gateway.kinds.identity import KEY
 
-_NOUN = "keys"
-_BY_KEY = Naming(metavar="KEY", find=find_key_id)
-_FIELDS = (
-    "id",
-    "name",
-    "state",
-    "scopes",
-    "subject",
-    "profile",
-    "created_at",
-    "expires_at",
-    "revoked_at",
-    "made_by",
-    "old_secret_until",
-    "last_used_at",
-    "key",
+_COMMANDS = KindCommands(
+    kind=KEY,
+    about="List, show, create, change, rotate, revoke and delete a tenant's keys.",
+    verbs=("list", "show", "create", "set", "update", "delete"),
 )
-
-
-class _ExpiryType(click.DateTime):
-    """A date, a time in UTC, or a duration from now."""
-
-    def __init__(self) -> None:
-        super().__init__(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time; any other format is a usage error."""
-        if isinstance(value, str) and value[-1:] in {"s", "m", "h", "d"}:
-            return datetime.now(UTC) + timedelta(seconds=DURATION.convert(value, param, ctx))
-        found: datetime = super().convert(value, param, ctx)
-        return found
-
-
-@click.group(cls=Commands)
-def key() -> None:
-    """List, create, show, rotate, revoke and delete a tenant's keys."""
-
-
-@key.command("create")
-@click.argument("name")
-@click.option(
-    "--scope",
-    "scopes",
-    type=click.Choice([scope.value for scope in Scope]),
-    multiple=True,
-    default=(Scope.MCP.value,),
-    show_default=True,
-    help="A scope of the key; may be repeated. A key can only grant scopes that it has.",
-)
-@click.option("--subject", help="The principal of the key; default: the key itself.")
-@click.option("--profile", help="The only profile where the key is valid.")
-@click.option("--expires", type=_ExpiryType(), help="The expiry: a date, a time in UTC, or a duration such as 30d.")
-@with_tenant
-def create_key(
-    context: AdminContext,
-    name: str,
-    scopes: tuple[str, ...],
-    subject: str | None,
-    profile: str | None,
-    expires: datetime | None,
-) -> None:
-    """Create a key and print it once.
-
-    \b
-    Example:
-      gateway key create agent --scope mcp --expires 90d
-    """
-    wanted: JsonObject = {"name": name, "scopes": list(scopes)}
-    ends = expires.replace(tzinfo=UTC).isoformat() if expires else None
-    optional = {"subject": subject, "profile": profile, "expires_at": ends}
-    wanted |= {field: value for field, value in optional.items() if value is not None}
-    created = context.admin.send("POST", context.tenant_path(_NOUN), wanted)
-    context.show(created, lambda: render_fields(created, *_FIELDS))
+key = _COMMANDS.group()
 
 
 @key.command("rotate")
-@click.argument("name", metavar="KEY")
+@click.argument("name", metavar="[KEY]", required=False)
 @click.option(
     "--overlap",
     type=DURATION,
     default="0s",
     help="Time for which the old secret remains valid, such as 24h or 7d; default: none.",
 )
+@click.option("--all", "is_all", is_flag=True, help="Rotate all active keys of the tenant instead of one.")
+@click.option("--older-than", type=DURATION, help="With --all: only keys whose secret is as old, such as 90d.")
+@click.option(
+    "--secrets", metavar="FILE", help="With --all: a new file, private to you, for the new keys; - prints them."
+)
+@yes_option
 @with_tenant
-def rotate_key(context: AdminContext, name: str, overlap: int) -> None:
+def rotate_key(context: AdminContext, name: str | None, overlap: int, **bulk: Unpack[BulkOptions]) -> None:
     """Rotate a key and print the new text once; the old secret ends now or after the overlap.
 
-    KEY is an id, or a name that only one key has.
+    KEY is an id, or a name that only one key has. With --all, the command asks first, goes on after a refusal, and
+    its exit code is 9 if only some keys were rotated.
 
     \b
     Example:
       gateway --tenant acme key rotate agent --overlap 24h
       gateway --tenant acme key end-old-secret agent      # once every client has the new one
+      gateway --tenant acme key rotate --all --older-than 90d --overlap 7d --secrets new-keys.json --yes
     """
+    if bulk["is_all"] == (name is not None) or (not bulk["is_all"] and (bulk["older_than"] or bulk["secrets"])):
+        raise Failure("give one KEY, or --all with its options", ExitCode.USAGE)
     body: JsonObject | None = {"overlap_s": overlap} if overlap else None
-    rotated = context.admin.send("POST", context.tenant_path(_NOUN, find_key_id(context, name), "rotate"), body)
-    context.show(rotated, lambda: render_fields(rotated, *_FIELDS))
+    if name is None:
+        rotate_all(context, body, bulk)
+        return
+    rotated = context.admin.send("POST", context.tenant_path(KEY.plural, find_id(context, KEY, name), "rotate"), body)
+    context.show(rotated, lambda: _COMMANDS.written_line(context, "rotated", rotated))
 
 
-@key.command("end-old-secret")
-@click.argument("name", metavar="KEY")
-@with_tenant
-def end_old_secret(context: AdminContext, name: str) -> None:
-    """End the old secret of a key that was rotated with an overlap."""
-    ended = context.admin.send("POST", context.tenant_path(_NOUN, find_key_id(context, name), "end-old-secret"))
-    context.show(ended, lambda: render_fields(ended, *_FIELDS))
-
-
-@key.command("revoke")
-@click.argument("name", metavar="KEY")
-@yes_option
-@with_tenant
-def revoke_key(context: AdminContext, name: str, yes: bool) -> None:
-    """Revoke a key on all replicas; it remains in the list. On a terminal, the command asks first."""
-    place = context.tenant_path(_NOUN, find_key_id(context, name), "revoke")
-    confirm_at_terminal(f"Revoke key {name}?", is_sure=yes)
-    revoked = context.admin.send("POST", place)
-    context.show(revoked, lambda: f"revoked {name}")
+add_action(key, KEY.plural, "end-old-secret", "End the old secret of a key now.", naming=naming_of(KEY), result="ended")
+add_action(
+    key,
+    KEY.plural,
+    "revoke",
+    "Revoke a key on all replicas; it remains in the list. On a terminal, the command asks first.",
+    naming=naming_of(KEY),
+    result="revoked",
+)
 
 
 @key.command("check")
@@ -150,20 +87,7 @@ def check_keys(context: AdminContext, file: TextIO, revoke: bool) -> None:
     """
     checked = context.admin.send("POST", path_of("keys", "check"), {"text": file.read(), "revoke": revoke})
     found = to_objects(checked.get("found"))
-    rows = [
-        [text_at(one, *place.split(".")) for place in ("id", "match", "tenant", "key.name", "key.state")]
-        for one in found
-    ]
+    places = ("id", "match", "tenant", "key.name", "key.status.state")
+    rows = [[text_at(one, *place.split(".")) for place in places] for one in found]
     shown = render_table(("id", "secret", "tenant", "name", "state"), rows) if rows else "no key was found"
     context.show(checked, lambda: shown)
-
-
-add_list(
-    key,
-    _NOUN,
-    "List a tenant's keys, without their secrets.",
-    ("id", "name", "scopes", "state", "made_by", "expires_at", "old_secret_until", "last_used_at"),
-    list_options(_NOUN),
-)
-add_show(key, _NOUN, "Show a key, without its secret.", fields=_FIELDS, naming=_BY_KEY)
-add_delete(key, _NOUN, "Revoke a key and delete it.", naming=_BY_KEY)

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gateway.catalog import audit, tenants
-from gateway.catalog.identity import keys
-from gateway.catalog.identity.keys import KeyDraft
+from gateway.catalog.kinds.keys import KEYS
 from gateway.catalog.kinds.singletons import EGRESS, POLICY
 from gateway.catalog.kinds.tenants import TENANTS
 from gateway.catalog.sources import imports, sources
@@ -31,10 +30,9 @@ from gateway.errors import (
 )
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import pets
+from tests.support.keys import new_key
 
 BY = Author(caller=Operator(), correlation_id="test")
-DRAFT = KeyDraft(name="key", scopes=frozenset({Scope.MCP}))
-"""A key that may be made."""
 PETS = SourceDraft(name="pets", document=pets("https://pets.example"))
 
 
@@ -52,12 +50,12 @@ async def _trail(changes: Changes) -> list[AuditEntry]:
 async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Changes) -> None:
     """Ours: revision and audit entry rise with the change, and the event names the revision (SAF-4)."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    key, _ = await KEYS.create_with_secret(tenant, catalog, new_key(), by=BY)
     steps: list[tuple[str, Callable[[], Awaitable[object]]]] = [
-        ("key.update", lambda: keys.update_key(tenant, catalog, key.id, lambda old: replace(old, name="n"), by=BY)),
-        ("key.rotate", lambda: keys.rotate_key(tenant, catalog, key.id, by=BY)),
-        ("key.revoke", lambda: keys.revoke_key(tenant, catalog, key.id, by=BY)),
-        ("key.delete", lambda: keys.delete_key(tenant, catalog, key.id, by=BY)),
+        ("key.update", lambda: KEYS.change(tenant, catalog, key.id, lambda old: replace(old, name="n"), by=BY)),
+        ("key.rotate", lambda: KEYS.rotate(tenant, catalog, key.id, by=BY)),
+        ("key.revoke", lambda: KEYS.revoke(tenant, catalog, key.id, by=BY)),
+        ("key.delete", lambda: KEYS.remove(tenant, catalog, key.id, by=BY)),
         ("source.create", lambda: imports.import_source(tenant, catalog, PETS, by=BY)),
         ("source.update", lambda: imports.update_source(tenant, catalog, "pets", lambda old: old, by=BY)),
         ("source.delete", lambda: sources.remove_source(tenant, catalog, "pets", by=BY)),
@@ -93,15 +91,15 @@ def _deny(policy: Policy) -> Policy:
 async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
     """Ours: a refusal inside a change takes back revision and audit entry, and publishes nothing."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    key, _ = await KEYS.create_with_secret(tenant, catalog, new_key(), by=BY)
     await imports.import_source(tenant, catalog, PETS, by=BY)
     before = await _state(changes)
     changes.events.clear()
     stale = frozenset({"key_0.1"})
     past = datetime.now(UTC) - timedelta(days=1)
     failing: list[tuple[type[Exception], Callable[[], Awaitable[object]]]] = [
-        (PreconditionFailed, lambda: keys.revoke_key(tenant, catalog, key.id, by=BY, expected=stale)),
-        (PreconditionFailed, lambda: keys.delete_key(tenant, catalog, key.id, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: KEYS.revoke(tenant, catalog, key.id, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: KEYS.remove(tenant, catalog, key.id, by=BY, expected=stale)),
         (PreconditionFailed, lambda: sources.remove_source(tenant, catalog, "pets", by=BY, expected=stale)),
         (
             PreconditionFailed,
@@ -113,9 +111,9 @@ async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
         (InvalidBody, lambda: EGRESS.set(tenant, catalog, _permit("10.0.0.0/8:80"), by=BY)),
         (InvalidBody, lambda: POLICY.change(tenant, catalog, _compare_with_text, by=BY)),
         (NotFound, lambda: sources.remove_source(tenant, catalog, "none", by=BY)),
-        (ReferenceMissing, lambda: keys.create_key(tenant, catalog, replace(DRAFT, profile="small"), by=BY)),
-        (InvalidBody, lambda: keys.create_key(tenant, catalog, replace(DRAFT, expires_at=past), by=BY)),
-        (InvalidBody, lambda: keys.create_key(tenant, catalog, replace(DRAFT, scopes=frozenset(Scope)), by=BY)),
+        (ReferenceMissing, lambda: KEYS.create_with_secret(tenant, catalog, new_key(profile="small"), by=BY)),
+        (InvalidBody, lambda: KEYS.create_with_secret(tenant, catalog, new_key(expires_at=past), by=BY)),
+        (InvalidBody, lambda: KEYS.create_with_secret(tenant, catalog, new_key(*Scope), by=BY)),
     ]
     for kind, attempt in failing:
         with pytest.raises(kind):
@@ -136,19 +134,20 @@ async def test_a_bus_that_is_away_fails_no_change(changes: Changes) -> None:
         raise RedisUnavailable("away")
 
     deaf: CatalogContext = replace(changes.catalog, publish=lose)
-    key, _ = await keys.create_key(changes.tenant.id, deaf, DRAFT, by=BY)
-    assert await keys.get_key(changes.tenant.id, deaf, key.id) == key
+    key, _ = await KEYS.create_with_secret(changes.tenant.id, deaf, new_key(), by=BY)
+    assert await KEYS.get(changes.tenant.id, deaf, key.id) == key
 
 
 async def test_a_rotated_key_keeps_id_and_subject_and_has_another_digest(changes: Changes) -> None:
     """Ours: a subject survives rotation, the old text does not (TEN-2)."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    key, first = await keys.create_key(tenant, catalog, replace(DRAFT, subject="agent"), by=BY)
-    rotated, second = await keys.rotate_key(tenant, catalog, key.id, by=BY)
+    key, first = await KEYS.create_with_secret(tenant, catalog, new_key(subject="agent"), by=BY)
+    assert first is not None
+    rotated, second = await KEYS.rotate(tenant, catalog, key.id, by=BY)
     assert (rotated.id, rotated.subject) == (key.id, "agent")
-    assert first.text != second.text
+    assert first != second
     pepper = catalog.sealer.derive(PEPPER_PURPOSE)
-    digests = (digest_key(first.text, pepper), digest_key(second.text, pepper))
+    digests = (digest_key(first, pepper), digest_key(second, pepper))
     assert (key.secret.digest, rotated.secret.digest) == digests
     assert {key.secret.pepper, rotated.secret.pepper} == {catalog.sealer.names[0]}
     assert (rotated.secret.number, rotated.secrets) == (2, (rotated.secret,))
@@ -157,27 +156,27 @@ async def test_a_rotated_key_keeps_id_and_subject_and_has_another_digest(changes
 async def test_a_revoked_key_stays_revoked(changes: Changes) -> None:
     """Ours: no rotation brings an ended key back, and ending it twice changes nothing."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
-    first = await keys.revoke_key(tenant, catalog, key.id, by=BY)
-    again = await keys.revoke_key(tenant, catalog, key.id, by=BY)
+    key, _ = await KEYS.create_with_secret(tenant, catalog, new_key(), by=BY)
+    first = await KEYS.revoke(tenant, catalog, key.id, by=BY)
+    again = await KEYS.revoke(tenant, catalog, key.id, by=BY)
     assert first.revoked_at == again.revoked_at is not None
     with pytest.raises(Conflict):
-        await keys.rotate_key(tenant, catalog, key.id, by=BY)
+        await KEYS.rotate(tenant, catalog, key.id, by=BY)
 
 
 async def test_a_removed_tenant_is_gone_with_everything(changes: Changes) -> None:
     """Ours: the removal of a tenant ends its keys and sources, and all replicas are notified."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    key, _ = await KEYS.create_with_secret(tenant, catalog, new_key(), by=BY)
     await imports.import_source(tenant, catalog, PETS, by=BY)
     await TENANTS.remove(tenant, catalog, tenant, by=BY)
     assert changes.events[-1] == TenantRemoved(tenant=tenant)
     for attempt in (
         tenants.get_tenant(tenant, catalog),
         tenants.find_tenant(catalog, "acme"),
-        keys.get_key(tenant, catalog, key.id),
+        KEYS.get(tenant, catalog, key.id),
         sources.get_source(tenant, catalog, "pets"),
-        keys.create_key(tenant, catalog, DRAFT, by=BY),
+        KEYS.create_with_secret(tenant, catalog, new_key(), by=BY),
     ):
         with pytest.raises(NotFound):
             await attempt
@@ -187,7 +186,7 @@ async def test_a_removed_tenant_is_gone_with_everything(changes: Changes) -> Non
 async def test_audit_filters_narrow_each_other(changes: Changes) -> None:
     """Ours: the trail is read by kind, principal and time (SAF-4)."""
     tenant, catalog = changes.tenant.id, changes.catalog
-    await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    await KEYS.create_with_secret(tenant, catalog, new_key(), by=BY)
     newest, oldest = await _trail(changes)
 
     async def count(wanted: AuditFilter) -> int:
