@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gateway.app.local.key_file import read_key, write_key
-from gateway.catalog.identity.keys import KeyDraft, create_key
+from gateway.catalog.kinds.keys import KEYS
 from gateway.catalog.tenants import create_tenant, find_tenant
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.tenancy.keys import Scope
@@ -12,6 +12,7 @@ from gateway.domain.tenancy.policy import LOCAL_POLICY, read_decisions
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import NotFound, Unauthenticated
 from gateway.identity.authenticator import Authenticator
+from gateway.kinds.identity import KEY
 
 _AUTHOR = Author(caller=Operator(name="start"), correlation_id="start")
 
@@ -33,10 +34,12 @@ async def ensure_access(catalog: CatalogContext, credentials: Authenticator, *, 
     stored = read_key(kept_in)
     if stored is not None and await _is_valid(credentials, stored, slug):
         return stored
-    draft = KeyDraft(name="program", scopes=frozenset({Scope.MCP}))
-    _, minted = await create_key(tenant.id, catalog, draft, by=_AUTHOR)
-    write_key(kept_in, minted.text)
-    return minted.text
+    new = KEY.make("", {"name": "program", "scopes": frozenset({Scope.MCP})})
+    _, text = await KEYS.create_with_secret(tenant.id, catalog, new, by=_AUTHOR)
+    if text is None:
+        raise RuntimeError("a new key has no text")
+    write_key(kept_in, text)
+    return text
 
 
 async def _is_valid(credentials: Authenticator, key: str, slug: str) -> bool:
