@@ -1,7 +1,6 @@
 """The Redis client, without retries: a command that fails raises `RedisUnavailable`.
 
-Only a command that the server refused without running it is sent again. By default redis-py retries a command ten
-times, which takes many seconds. No other package imports redis-py.
+Only a command that the server refused without running it is sent again. No other package imports redis-py.
 """
 
 import math
@@ -12,12 +11,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import structlog
-from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.client import PubSub as Subscriptions
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
-from redis.driver_info import DriverInfo
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
@@ -31,12 +27,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.errors import RedisUnavailable
 from gateway.redis.limits.limits import COMMAND_S, CONNECT_S, FIRST_REPLACE_S, LAST_REPLACE_S, MAX_CONNECTIONS
+from gateway.redis.servers import ServerPool, open_pools
 
 log = structlog.get_logger(__name__)
 
 _T = TypeVar("_T")
 
-_PROTOCOL = 2  # the format of replies differs between protocol versions
 NOW_US: Final = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -49,8 +45,6 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 """Begin of a script that compares times: `now` is the time of the Redis server in ms, equal for all replicas."""
 _REFUSAL: Final = re.compile(r"(?:^|[ -])(?:READONLY|LOADING|MASTERDOWN|NOREPLICAS)\b")
 """Codes of refusals; `NOREPLICAS` is one of a primary that has lost its replicas, and perhaps its role."""
-_DRIVER = DriverInfo()
-"""Name and version of the library for Redis; by default each new connection reads them from package metadata."""
 
 
 class PubSub(Protocol):
@@ -100,15 +94,15 @@ class Client:
     def __init__(self, url: str | ConfiguredSecret) -> None:
         self._url = as_configured(url)
         self._pool, self._subscriber = _open(self._url.value)
-        self._commands = cast(_Commands, Redis(connection_pool=self._pool))
+        self._commands = cast(_Commands, Redis(connection_pool=self._pool.pool))
         self._replaced_at = -math.inf
         self._pause_s = FIRST_REPLACE_S
 
     async def close(self) -> None:
         """Close every connection, including those in use."""
-        await self._subscriber.disconnect(inuse_connections=True)
+        await self._subscriber.close()
         await self._commands.aclose()
-        await self._pool.disconnect(inuse_connections=True)
+        await self._pool.close()
 
     def script(self, text: str) -> "Script":
         """Return a callable Lua script; its text is sent only if Redis has not cached it."""
@@ -116,7 +110,7 @@ class Client:
 
     def listener(self) -> PubSub:
         """Return a separate connection for subscriptions; the caller wraps its use in `redis_errors_translated`."""
-        return cast(PubSub, _Listener(self._subscriber))
+        return cast(PubSub, _Listener(self._subscriber.pool))
 
     async def publish(self, channel: str, payload: bytes) -> None:
         """Publish a message to the current subscribers of the channel."""
@@ -155,7 +149,7 @@ class Client:
         if isinstance(error.__cause__, RedisError):
             await self._can_repeat(error.__cause__, self._pool)
 
-    async def _can_repeat(self, error: RedisError, pool: BlockingConnectionPool) -> bool:
+    async def _can_repeat(self, error: RedisError, pool: ServerPool) -> bool:
         """True if the server has refused a command without running it, and there are new connections."""
         is_login = _is_refused_login(error)
         if not is_login and not _is_refusal_of_server(error):
@@ -174,12 +168,13 @@ class Client:
         """Open new pools; older connections are closed, those in use when their command has ended."""
         pool, subscriber = self._pool, self._subscriber
         self._pool, self._subscriber = _open(self._url.value)
-        self._commands.connection_pool = self._pool
+        self._commands.connection_pool = cast(BlockingConnectionPool, self._pool.pool)
         with suppress(RedisError, OSError):
-            await cast(Any, pool).update_active_connections_for_reconnect()
-            await pool.disconnect(inuse_connections=False)
+            await cast(Any, pool.pool).update_active_connections_for_reconnect()
+            await pool.pool.disconnect(inuse_connections=False)
+            await pool.close_sentinels()
         with suppress(RedisError, OSError):
-            await subscriber.disconnect(inuse_connections=True)  # the event bus subscribes again
+            await subscriber.close()  # the event bus subscribes again
 
 
 def _is_refused_login(error: BaseException | None) -> bool:
@@ -199,19 +194,9 @@ def _is_refusal_of_server(error: BaseException | None) -> bool:
     return _is_refusal_of_server(error.__cause__)
 
 
-def _open(url: str) -> tuple[BlockingConnectionPool, ConnectionPool]:
+def _open(url: str) -> tuple[ServerPool, ServerPool]:
     """Return the pool of commands and that of subscriptions; neither connects before its first use."""
-    options = {
-        "protocol": _PROTOCOL,
-        "socket_timeout": COMMAND_S,
-        "socket_connect_timeout": CONNECT_S,
-        "retry": Retry(NoBackoff(), 0),
-        "driver_info": _DRIVER,
-    }
-    commands: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
-        url, max_connections=MAX_CONNECTIONS, timeout=COMMAND_S, **options
-    )
-    return commands, cast(Any, ConnectionPool).from_url(url, **options)
+    return open_pools(url, command_s=COMMAND_S, connect_s=CONNECT_S, max_connections=MAX_CONNECTIONS)
 
 
 class _Listener(Subscriptions):

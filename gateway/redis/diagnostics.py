@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio import ConnectionPool, Redis
 
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret, as_configured
 from gateway.redis.client import redis_errors_translated
 from gateway.redis.limits.limits import DIAGNOSIS_S
+from gateway.redis.servers import read_servers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +35,9 @@ async def examine_redis(url: str | ConfiguredSecret) -> RedisFacts:
         RedisUnavailable: Redis is not reachable, or refuses the login or a command.
     """
     with redis_errors_translated():
-        client: Any = cast(Any, Redis).from_url(
-            as_configured(url).value,
-            protocol=2,
-            socket_timeout=DIAGNOSIS_S,
-            socket_connect_timeout=DIAGNOSIS_S,
-            retry=Retry(NoBackoff(), 0),
-        )
+        servers = read_servers(as_configured(url).value)
+        opened = servers.pool(ConnectionPool, command_s=DIAGNOSIS_S, connect_s=DIAGNOSIS_S)
+        client: Any = cast(Any, Redis)(connection_pool=opened.pool)
         try:
             sent_at = time.time()
             seconds, micros = await client.time()
@@ -50,6 +45,7 @@ async def examine_redis(url: str | ConfiguredSecret) -> RedisFacts:
             info: Mapping[str, object] = await client.info()
         finally:
             await client.aclose()
+            await opened.close()
     return RedisFacts(
         version=str(info.get("redis_version", "unknown")),
         number=_number(str(info.get("redis_version", ""))),
