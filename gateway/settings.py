@@ -79,7 +79,9 @@ class Settings(BaseSettings):
         None, description="PostgreSQL login that owns the schema; default: the database URL."
     )
     database_pool: int = Field(8, ge=1, le=100, description="Maximum number of PostgreSQL connections of a replica.")
-    redis_url: SecretStr | None = Field(None, description="URL of Redis, `redis+sentinel://` for Sentinels; default: an embedded server is started.")
+    redis_url: SecretStr | None = Field(
+        None, description="URL of Redis, `redis+sentinel://` for Sentinels; default: an embedded server is started."
+    )
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (), description="Keys that encrypt stored secrets, comma-separated; the first one encrypts, all decrypt."
     )

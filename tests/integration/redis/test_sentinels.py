@@ -70,7 +70,8 @@ class Guarded:
 
 @contextmanager
 def _commanding(url: str) -> Generator[Callable[..., Any]]:
-    with redis.Redis.from_url(url, protocol=2, socket_timeout=5.0) as client:
+    make: Any = redis.Redis.from_url
+    with make(url, protocol=2, socket_timeout=5.0) as client:
         client.response_callbacks.clear()  # replies as the server sends them
         yield client.execute_command
 
