@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -70,7 +70,7 @@ class Guarded:
 
 @contextmanager
 def _commanding(url: str) -> Generator[Callable[..., Any]]:
-    make: Any = redis.Redis.from_url
+    make: Any = cast(Any, redis.Redis).from_url
     with make(url, protocol=2, socket_timeout=5.0) as client:
         client.response_callbacks.clear()  # replies as the server sends them
         yield client.execute_command
