@@ -82,6 +82,7 @@ async def compile_all(
             compiled[place] = await _compile(documents[place], options, workers, upstream)
         except GatewayError as error:
             error.message = f"{documents[place].place}: {error.message}"
+            error.args = (error.message,)  # the text of the exception
             raise
 
     async with anyio.create_task_group() as group:

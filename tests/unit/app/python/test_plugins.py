@@ -7,13 +7,14 @@ import pytest
 
 from gateway.app.python.plugins import load_extras
 from gateway.definitions.contract.tool_registry import ToolRegistry
+from gateway.definitions.typed.definitions import ToolShape
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import BrokenSetting, DuplicateToolError, HandlerInvalid
 from gateway.settings import Settings
 
 MODULE = """
-from gateway.embed import ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, ToolRegistry, ToolShape
+from gateway.embed import ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, ToolRegistry
 
 SCHEMA = {"type": "object", "properties": {}}
 
