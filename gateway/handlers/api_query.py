@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -28,7 +28,6 @@ from gateway.openapi.query.answers import (
     QueryRefused,
     choose_views,
     find_named,
-    get_endpoint_details,
 )
 from gateway.openapi.query.api import ApiView, DocumentIndex
 from gateway.openapi.query.tools import CALL, DETAILS, SEARCH
@@ -68,39 +67,29 @@ class Outlines(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class Queries:
-    """Shared dependencies of the query tools of all tenants."""
-
-    def __init__(self, outlines: Outlines, cursors: CursorSigner, schemas: InputSchemas | None = None) -> None:
-        self._outlines = outlines
-        self._cursors = cursors
-        self.schemas = schemas
-
-    def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
-        """Return the handler of one query tool."""
-        sources = QuerySources(outlines=self._outlines, cursors=self._cursors, schemas=self.schemas)
-        return QueryHandler(tenant, tool, sources=sources)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuerySources:
-    """The sources that the query tools read, and the signer of their cursors."""
+    """Dependencies of the query tools of all tenants: the outlines they read, and the signer of their cursors."""
 
     outlines: Outlines
     cursors: CursorSigner
     schemas: InputSchemas | None = None
 
+    def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
+        """Return the handler of one query tool."""
+        return QueryHandler(tenant, tool, self)
+
 
 class QueryHandler:
     """Runs one of the query tools for one tenant. Each call supplies the sources that its principal can see."""
 
-    def __init__(self, tenant: TenantId, tool: Tool, *, sources: QuerySources) -> None:
+    def __init__(self, tenant: TenantId, tool: Tool, queries: Queries) -> None:
         self._tenant = tenant
         self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
-        self._outlines = sources.outlines
-        self._cursors = sources.cursors
-        self._schemas = sources.schemas
-        self._answer = ANSWERS.get(tool.name)
+        self._outlines = queries.outlines
+        self._cursors = queries.cursors
+        self._schemas = queries.schemas
+        self._name = tool.name
         self._kinds = _SHOWN.get(tool.name, _EXPOSED)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -127,12 +116,12 @@ class QueryHandler:
         visible_sources = call.queried()
         views = await self._views(visible_sources)
         try:
-            if self._answer is None:
+            if self._name == CALL:
                 return await self._call(views, visible_sources, arguments, call)
             query = self._build_query(arguments, visible_sources)
-            if self._answer is get_endpoint_details:
+            if self._name == DETAILS:
                 query = replace(query, full_input=await self._full_input_schema(views, query))
-            return await run_in_thread(QUERIES, self._tenant, _render, self._answer, views, query)
+            return await run_in_thread(QUERIES, self._tenant, _render, ANSWERS[self._name], views, query)
         except QueryRefused as refused:
             return _refusal_result(refused)
 
@@ -161,25 +150,9 @@ class QueryHandler:
 
     def _build_query(self, arguments: Mapping[str, object], visible_sources: Sequence[Queried]) -> QueryCall:
         cursor = arguments.get("cursor")
-        listing = cache(lambda: self._listing(arguments, visible_sources))
-
-        def mint(offset: int) -> str:
-            return self._cursors.mint(self._tenant, _CURSOR_SCOPE, listing(), str(offset))
-
-        if isinstance(cursor, str):
-            offset = int(self._cursors.open(self._tenant, _CURSOR_SCOPE, listing(), cursor))
-        else:
-            offset = cast("int", arguments.get("offset", 0))
-        return QueryCall(arguments=arguments, offset=offset, mint=mint)
-
-    def _listing(self, arguments: Mapping[str, object], visible_sources: Sequence[Queried]) -> str:
-        """Return the scope of a cursor: tool, arguments, and the visible operations of each document version."""
-        filters = {name: value for name, value in arguments.items() if name not in _PAGING}
-        source = arguments.get("source")
-        matching = [one for one in visible_sources if source is None or one.source.name == source]
-        versions = [(one.source.id, one.source.version, sorted(one.tools)) for one in matching]
-        digest = hashlib.blake2b(_encode([self._subject.name, filters, versions]), digest_size=16)
-        return f"{_CURSOR_SCOPE}:{digest.hexdigest()}"
+        cursors = _ListCursors(self._cursors, self._tenant, (self._name, arguments, visible_sources))
+        offset = cursors.open(cursor) if isinstance(cursor, str) else cast("int", arguments.get("offset", 0))
+        return QueryCall(arguments=arguments, offset=offset, mint=cursors.mint)
 
     async def _call(
         self, views: Sequence[ApiView], visible_sources: Sequence[Queried], arguments: Mapping[str, object], call: Call
@@ -192,6 +165,39 @@ class QueryHandler:
             raise QueryRefused(f"{endpoint.identity} cannot be called; see the report of its import")
         operation_arguments = cast("Mapping[str, object]", arguments.get("arguments", {}))
         return _result(await call.call_operation(tool, operation_arguments))
+
+
+class _ListCursors:
+    """Cursors of one list: that of a tool with its arguments, over the visible operations of each document version."""
+
+    def __init__(
+        self,
+        signer: CursorSigner,
+        tenant: TenantId,
+        listed: tuple[str, Mapping[str, object], Sequence[Queried]],
+    ) -> None:
+        self._signer = signer
+        self._tenant = tenant
+        self._listed = listed
+
+    def mint(self, offset: int) -> str:
+        """Return the cursor of the page at an offset."""
+        return self._signer.mint(self._tenant, _CURSOR_SCOPE, self._list, str(offset))
+
+    def open(self, cursor: str) -> int:
+        """Return the offset in a cursor; raises InvalidCursor."""
+        return int(self._signer.open(self._tenant, _CURSOR_SCOPE, self._list, cursor))
+
+    @cached_property
+    def _list(self) -> str:
+        """The digest of the list; computed once, and only for a list of several pages."""
+        tool, arguments, visible_sources = self._listed
+        filters = {name: value for name, value in arguments.items() if name not in _PAGING}
+        source = arguments.get("source")
+        matching = [one for one in visible_sources if source is None or one.source.name == source]
+        versions = [(one.source.id, one.source.version, sorted(one.tools)) for one in matching]
+        digest = hashlib.blake2b(_encode([tool, filters, versions]), digest_size=16)
+        return f"{_CURSOR_SCOPE}:{digest.hexdigest()}"
 
 
 def _render(response: Answering, views: Sequence[ApiView], query: QueryCall) -> Result:
@@ -215,12 +221,12 @@ class _EncodedResult(msgspec.Struct):
     meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
 
 
-_read = msgspec.json.Decoder(_EncodedResult).decode
+_decode = msgspec.json.Decoder(_EncodedResult).decode
 
 
 def _result(members: bytes) -> Result:
-    """Return the result of the inner call as the result of the query."""
-    read = _read(b"{" + members + b"}")
+    """Return the result of the inner call, whose members are encoded without braces, as the result of the query."""
+    read = _decode(b"{" + members + b"}")
     structured = read.structured if bytes(read.structured) else ABSENT
     return Result(content=read.content, structured=structured, is_error=read.is_error, meta=read.meta)
 

@@ -2,16 +2,13 @@
 
 import asyncio
 import time
-import types
-from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import structlog
 from starlette.types import Message, Receive
 
 log = structlog.get_logger(__name__)
-
-_Waiting = Generator[Any, Any, Message]
 
 
 class BodyPace(Protocol):
@@ -65,20 +62,14 @@ class PacedBody:
             return {"type": "http.disconnect"}
         if self._is_over:
             return await self._receive()
-        waiting = self._receive().__await__()
         try:
-            pending = waiting.send(None)
-        except StopIteration as ended:  # the message had already arrived, as in nearly all cases
-            message: Message = ended.value
-        else:
-            try:
-                async with asyncio.timeout(self._left()):  # guard: body-pace
-                    message = await _resume(waiting, pending)
-            except TimeoutError:
-                self._is_slow = True
-                await self._give_up()
-                log.warning("body_too_slow", received=self._received)
-                return {"type": "http.disconnect"}
+            async with asyncio.timeout(self._left()):  # guard: body-pace
+                message = await self._receive()
+        except TimeoutError:
+            self._is_slow = True
+            await self._give_up()
+            log.warning("body_too_slow", received=self._received)
+            return {"type": "http.disconnect"}
         self._received += len(message.get("body", b""))
         self._is_over = not message.get("more_body", False)
         return message
@@ -87,21 +78,3 @@ class PacedBody:
         pace = self._pace
         allowed = min(pace.body_s, pace.body_grace_s + self._received / pace.body_bytes_per_s)
         return max(0.0, self._began + allowed - time.monotonic())
-
-
-@types.coroutine
-def _resume(waiting: _Waiting, pending: object) -> _Waiting:
-    """Continue an awaitable after its first yield, as `yield from` does (PEP 380), and return its result."""
-    try:
-        while True:
-            try:
-                sent = yield pending
-            except (Exception, asyncio.CancelledError) as error:
-                pending = waiting.throw(error)
-            else:
-                pending = waiting.send(sent)
-    except StopIteration as ended:
-        message: Message = ended.value
-        return message
-    finally:
-        waiting.close()

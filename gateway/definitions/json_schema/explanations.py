@@ -80,7 +80,7 @@ def explain(error: Any, schema: object, *, at: Sequence[str] = (), depth: int = 
 
 
 def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, bool, int]:
-    """Sort branches of another type last, before them those with another constant, then by the number of violations."""
+    """Sort key of a branch: those of the value's type first, then those with its constant, then by violations."""
     depth = len(choice.instance_path)
     depths = [(error.kind.name, len(error.instance_path) - depth) for error in branch]
     is_of_other_type = any(name == "type" and below == 0 for name, below in depths)

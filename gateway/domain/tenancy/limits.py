@@ -35,9 +35,9 @@ MAX_VALUE_LENGTH = 512
 """Characters of a value of a condition, and of a pointer of a rule."""
 
 MIN_SUMMARY_THRESHOLD = 4096
-"""The lowest threshold in bytes: a summary has about as many, so summarizing less would save nothing."""
+"""The lowest threshold in bytes: a summary has about as many, so summarising less would save nothing."""
 MAX_SUMMARY_THRESHOLD = 262_144
-"""The highest threshold in bytes: a result above it is cut, so it has to be summarized."""
+"""The highest threshold in bytes: a result above it is cut, so it has to be summarised."""
 
 MAX_REDIRECT_URI_LENGTH = 500
 """Characters of a redirect URI, which a sealed cookie contains together with the other parameters of a request."""

@@ -76,7 +76,7 @@ class Profile:
         Option(metavar="BYTES"),
         About(
             f"Size in bytes ({MIN_SUMMARY_THRESHOLD:,} to {MAX_SUMMARY_THRESHOLD:,}) above which a JSON or text result"
-            " is summarized; the tool `read_result` then reads its parts. 0: never."
+            " is summarised; the tool `read_result` then reads its parts. 0: never."
         ),
     ] = 0
     version: int = 1

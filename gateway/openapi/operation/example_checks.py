@@ -7,7 +7,9 @@ dropped. Sizes, numbers and visits are limited before a check begins.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -44,7 +46,50 @@ from gateway.openapi.schema.widening import widen
 from gateway.openapi.warnings import Warnings
 
 _ROUNDS = 8
+"""Rounds of relaxing one example: each removes all faults that a validator reports, and may uncover further ones."""
 _CHOICES = frozenset(("anyOf", "oneOf"))
+
+
+_Outcome = Literal["accepted", "relaxed", "refused", "unchecked"]
+_FITTING = frozenset(("accepted", "relaxed"))
+
+
+class ExampleVerdict(msgspec.Struct, frozen=True):
+    """The outcome of one example: its value in the form that fits, or the fault of a refused one."""
+
+    outcome: _Outcome
+    value: object = None
+    fault: str = ""
+
+
+_UNCHECKED = ExampleVerdict("unchecked")
+
+
+@dataclass(slots=True)
+class _Relaxed:
+    """What the examples of one schema have relaxed: the schema itself, and shared schemas by reference."""
+
+    is_loosened: bool = False
+    refs: set[str] = field(default_factory=set[str])
+
+
+class _Budget:
+    """The examples of one document by outcome, and the work that further checks may cost."""
+
+    def __init__(self) -> None:
+        self.counts: dict[_Outcome, int] = {"accepted": 0, "relaxed": 0, "refused": 0, "unchecked": 0}
+        self.visits = MAX_TOTAL_VISITS
+        self.compiled_bytes = MAX_COMPILED_BYTES
+
+    @property
+    def is_spent(self) -> bool:
+        """True if no further schema is compiled."""
+        return self.visits < 0 or self.compiled_bytes < 0
+
+    @property
+    def is_full(self) -> bool:
+        """True if the document has no further example to check."""
+        return sum(self.counts.values()) >= MAX_EXAMPLES
 
 
 class _SchemaContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +106,8 @@ class _SchemaContext(msgspec.Struct, frozen=True, kw_only=True):
     shared: Mapping[str, Component]
     definitions: Mapping[str, object]
     """The `shared` schemas in the form for `$defs`."""
+    relaxed: _Relaxed
+    """Notes what an example relaxes."""
 
     def is_text(self, inner: Sequence[object] = ()) -> bool:
         """True if the value at a path inside the schema is sent as text, so that its text form is accepted too."""
@@ -90,16 +137,12 @@ class ExampleChecks:
         self._refusals: dict[str, Sequence[str]] = {}
         self._settled: set[str] = set()
         self._arguments: dict[str, bool] = {}
-        self._relaxed_refs: set[str] = set()
-        self._is_loosened = False
-        self._counts: dict[str, int] = dict.fromkeys(("accepted", "relaxed", "refused", "unchecked"), 0)
-        self._visits = MAX_TOTAL_VISITS
-        self._bytes = MAX_COMPILED_BYTES
+        self._budget = _Budget()
 
     @property
     def counts(self) -> ExampleCounts:
         """The number of examples with each result."""
-        return ExampleCounts(**self._counts)
+        return ExampleCounts(**self._budget.counts)
 
     def settle(
         self, arguments: Sequence[Argument], needed: Sequence[Component]
@@ -112,18 +155,21 @@ class ExampleChecks:
         if not fresh and not any(argument.translated.has_values for argument in arguments):
             return arguments, needed
         whole = {ref for argument in arguments for ref in argument.translated.in_place}
+        relaxed_refs = set[str]()
         for component in fresh:
             self._settled.add(component.ref)
             where = component.ref.removeprefix("#")
-            is_loosened = self._check_schema(component.translated, where, is_whole=component.ref in whole)
-            self._components.settle(component.ref, is_loosened=is_loosened)
+            relaxed = self._check_schema(component.translated, where, is_whole=component.ref in whole)
+            relaxed_refs |= relaxed.refs
+            self._components.settle(component.ref, is_loosened=relaxed.is_loosened)
         for component in fresh:  # after all examples, because they relax schemas
             if self._drop_defaults(component.translated, component.ref.removeprefix("#")):
                 self._components.settle(component.ref, is_loosened=False)
-        settled = [self._settle_argument(argument) for argument in arguments]
-        for ref in self._relaxed_refs:
+        for argument in arguments:
+            relaxed_refs |= self._check_argument(argument)
+        settled = [self._loosened(argument) for argument in arguments]
+        for ref in relaxed_refs:
             self._components.settle(ref, is_loosened=True)
-        self._relaxed_refs.clear()
         return settled, self._components.closure(link for item in settled for link in item.translated.links)
 
     def refusals(self, arguments: Sequence[Argument], needed: Sequence[Component]) -> Iterator[str]:
@@ -131,22 +177,28 @@ class ExampleChecks:
         for where in (*(item.where for item in arguments), *(part.ref.removeprefix("#") for part in needed)):
             yield from self._refusals.get(where, ())
 
-    def _settle_argument(self, argument: Argument) -> Argument:
+    def _check_argument(self, argument: Argument) -> AbstractSet[str]:
+        """Check the examples of an argument; return the references of the shared schemas that they relaxed."""
         translated = argument.translated
-        if not translated.has_values:
-            return argument
-        if argument.where not in self._arguments:  # several operations may share a parameter
-            self._arguments[argument.where] = self._check_schema(translated, argument.where, texts=argument.texts)
-            self._drop_defaults(translated, argument.where)
-        if translated.is_loosened or not self._arguments[argument.where]:
+        if not translated.has_values or argument.where in self._arguments:  # several operations may share a parameter
+            return frozenset()
+        relaxed = self._check_schema(translated, argument.where, texts=argument.texts)
+        self._arguments[argument.where] = relaxed.is_loosened
+        self._drop_defaults(translated, argument.where)
+        return relaxed.refs
+
+    def _loosened(self, argument: Argument) -> Argument:
+        """Return the argument, marked if its schema was relaxed."""
+        translated = argument.translated
+        if translated.is_loosened or not self._arguments.get(argument.where, False):
             return argument
         return replace(argument, translated=replace(translated, is_loosened=True))
 
     def _check_schema(
         self, translated: Translated, where: str, *, texts: frozenset[Path] = frozenset(), is_whole: bool = True
-    ) -> bool:
-        """Check every schema with examples inside one schema; True if it was loosened."""
-        self._is_loosened = False
+    ) -> _Relaxed:
+        """Check every schema with examples inside one schema; return what they relaxed."""
+        relaxed = _Relaxed()
         refused: dict[str, None] = {}
         shared: Mapping[str, Component] = {}
         definitions: Mapping[str, object] = {}
@@ -161,13 +213,17 @@ class ExampleChecks:
                 is_whole=is_whole and not path,
                 shared=shared,
                 definitions=definitions,
+                relaxed=relaxed,
             )
             fitting: list[object] = []
             for value in cast("list[object]", node.pop("examples")):
-                fault = self._fault_of_example(value, context, fitting)
-                if fault is not None:
+                verdict = self._judge(value, context)
+                self._budget.counts[verdict.outcome] += 1
+                if verdict.outcome == "refused":
                     position = self._positions.find(where, path, value)
-                    refused[f"the example at {position} does not fit its schema: {fault}"] = None
+                    refused[f"the example at {position} does not fit its schema: {verdict.fault}"] = None
+                elif verdict.outcome in _FITTING:
+                    fitting.append(verdict.value)
             fitting += cast("list[object]", node.pop("examples", []))  # values of an `enum` that was dropped
             if listed := () if self._is_output else listed_examples(fitting, node, is_whole=not path):
                 node["examples"] = listed
@@ -176,7 +232,7 @@ class ExampleChecks:
         elif refused:
             for fault in refused:
                 self._warnings.note("", fault)
-        return self._is_loosened
+        return relaxed
 
     def _drop_defaults(self, translated: Translated, where: str) -> bool:
         """Drop each default that violates the references beside it; True if one was dropped."""
@@ -193,79 +249,72 @@ class ExampleChecks:
     def _violates(self, node: dict[str, object], links: Sequence[str]) -> bool:
         """True if the default of a schema violates it. Schemas that need much work are not checked."""
         shared = self._components.within(links, MAX_CHECKED_BYTES)
-        if shared is None or self._visits < 0 or not self._values.affords(node, sum(len(part.text) for part in shared)):
+        if shared is None or self._budget.visits < 0:
+            return False
+        if not self._values.affords(node, sum(len(part.text) for part in shared)):
             return False
         definitions = {part.name: part.schema for part in shared}
         visits, _ = count_visits(node, node["default"], definitions)
-        self._visits -= visits
+        self._budget.visits -= visits
         if visits > MAX_VISITS:  # guard: linked-defaults-bounded
             return False
         check = self._values.validator({**node, "$defs": definitions})
         return check is not None and not check.is_valid(node["default"])
 
-    def _fault_of_example(self, value: object, context: _SchemaContext, fitting: list[object]) -> str | None:
-        """Return the fault of an example that fits in no form; add a fitting example to `fitting`."""
-        result, found = self._fit(value, context)
-        self._counts[result] += 1
-        if result == "refused":
-            return str(found)
-        if result != "unchecked":
-            fitting.append(found)
-        return None
-
-    def _fit(self, value: object, context: _SchemaContext) -> tuple[str, object]:
-        """Return the result of the check, and the fitting value or the fault."""
+    def _judge(self, value: object, context: _SchemaContext) -> ExampleVerdict:
+        """Compare an example with its schema, which it may relax."""
         if self._is_output and context.is_whole:  # the listed root is of type object, also if the document has no type
             value = read_text(value)
             if as_object(value) is None:
-                return "refused", f"{type_of(value)} is not of type object"
+                return ExampleVerdict("refused", fault=f"{type_of(value)} is not of type object")
         if is_plain(context.node) and has_type(value, types_of(context.node)):
-            return "accepted", value
+            return ExampleVerdict("accepted", value)
         check = self._check(value, context)
         if check is None:
-            return "unchecked", None
+            return _UNCHECKED
         if check.is_valid(value):
-            return "accepted", value
+            return ExampleVerdict("accepted", value)
         if not context.is_text():
             read = read_text(value)
             if read is not value and (other := self._check(read, context)) is not None and other.is_valid(read):
-                return "accepted", read
+                return ExampleVerdict("accepted", read)
         return self._relax(value, context, check)
 
     def _check(self, value: object, context: _SchemaContext) -> Any:
         """Compile the schema for a check of the value; None if the check would exceed a limit."""
-        if self._bytes < 0 or self._visits < 0:  # before the visits are counted
+        budget = self._budget
+        if budget.is_spent:  # before the visits are counted
             return None
         size = size_of(value)
-        if size is None or size > MAX_EXAMPLE_BYTES or sum(self._counts.values()) >= MAX_EXAMPLES:
+        if size is None or size > MAX_EXAMPLE_BYTES or budget.is_full:
             return None
         definitions: dict[str, object] = {}
         if not is_leaf(context.node):
             visits, reached = count_visits(context.node, value, context.definitions)
-            self._visits -= visits
+            budget.visits -= visits
             if visits > MAX_VISITS or visits * size > MAX_COPIED_BYTES:
                 return None
-            self._bytes -= sum(len(context.shared[name].text) for name in reached & context.shared.keys())
+            budget.compiled_bytes -= sum(len(context.shared[name].text) for name in reached & context.shared.keys())
             definitions = {name: part if name in reached else True for name, part in context.definitions.items()}
-        if self._bytes < 0 or self._visits < 0:
+        if budget.is_spent:
             return None
         if is_leaf(context.node):
             return self._values.validator(context.node)
         return compile_schema({**context.node, "$defs": definitions})
 
-    def _relax(self, value: object, context: _SchemaContext, check: Any) -> tuple[str, object]:
+    def _relax(self, value: object, context: _SchemaContext, check: Any) -> ExampleVerdict:
         """Relax the schemas until the value fits. They stay relaxed up to the first fault that no rule covers."""
         for _ in range(_ROUNDS):
             errors = list(check.iter_errors(value))
             if not errors:
-                return "relaxed", value
+                return ExampleVerdict("relaxed", value)
             for error in errors:
                 if not self._relax_error(error, context):
-                    return "refused", _shown(error)
+                    return ExampleVerdict("refused", fault=_shown(error))
             check = self._check(value, context)
             if check is None:
-                return "unchecked", None
-        return "refused", "it has too many violations"
+                return _UNCHECKED
+        return ExampleVerdict("refused", fault="it has too many violations")
 
     def _relax_error(self, error: Any, context: _SchemaContext) -> bool:
         if error.kind.name in _CHOICES:
@@ -286,14 +335,14 @@ class ExampleChecks:
         if not widen(cast("dict[str, object]", holder), error, is_text=is_text):
             return False
         if name is None:
-            self._is_loosened = True
+            context.relaxed.is_loosened = True
         else:
-            self._relaxed_refs.add(context.shared[name].ref)
+            context.relaxed.refs.add(context.shared[name].ref)
         return True
 
 
 def _distance(branch: Sequence[Any], choice: Any) -> tuple[bool, int]:
-    """Sorts a branch of another type last, then by the number of its violations."""
+    """Sort key of a branch of a choice: branches of the value's type first, then the fewest violations."""
     is_other = any(
         len(error.instance_path) == len(choice.instance_path) and error.kind.name == "type" for error in branch
     )

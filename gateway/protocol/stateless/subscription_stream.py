@@ -4,10 +4,11 @@ A request that passes the SDK's validation is served here, on one sleeping task.
 SDK, which rejects it. `serve` is the SDK's request handler, for other transports than HTTP; it sends the same messages.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-import anyio
 import msgspec
 from mcp.server.context import HandlerResult
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY as SUBSCRIPTION
@@ -107,19 +108,16 @@ class SubscriptionStreams:
             )
             acknowledged = SubscriptionsAcknowledgedNotification(params=acknowledged_params)
             await ctx.session.send_notification(acknowledged, related_request_id=ctx.request_id)
-            while True:
-                woken = anyio.Event()
-                subscription.wake = woken.set
-                is_over = subscription.is_over  # read before the last changes are taken
-                for change in subscription.drain():
+            woken = asyncio.Event()
+            subscription.wake = woken.set
+            async for changes in _batches(subscription, partial(_next_wake, woken)):
+                for change in changes:
                     if isinstance(change, ChangedTask):  # tasks are followed over HTTP only
                         continue
                     event = ResourceUpdated(uri=change) if not isinstance(change, Family) else _EVENTS[change]()
                     note = event_to_notification(event, meta)
                     await ctx.session.send_notification(note, related_request_id=ctx.request_id)
-                if is_over:
-                    return SubscriptionsListenResult(_meta=meta)
-                await woken.wait()
+            return SubscriptionsListenResult(_meta=meta)
         finally:
             await self._subscriptions.close(subscription)
 
@@ -159,15 +157,31 @@ async def _send_changes(subscription: Subscription, to: EventStream, request_id:
     subscription.wake = to.wake
     await to.begin(())
     await to.write(sse_encoding.event(_acknowledgement(subscription, meta)))
-    while not to.is_over:
-        is_over = subscription.is_over  # read before the last changes are taken
-        notes = [await _notification(change, meta, find) for change in subscription.drain()]
-        await to.write(b"".join(sse_encoding.event(note) for note in notes if note is not None))
-        if is_over:
-            await to.write(sse_encoding.event(_result(request_id, meta)))
+    async for changes in _batches(subscription, to.wait):
+        if to.is_over:
             break
-        await to.wait()
+        notes = [await _notification(change, meta, find) for change in changes]
+        await to.write(b"".join(sse_encoding.event(note) for note in notes if note is not None))
+    else:
+        await to.write(sse_encoding.event(_result(request_id, meta)))
     await to.finish()
+
+
+async def _batches(
+    subscription: Subscription, wait: Callable[[], Awaitable[object]]
+) -> AsyncGenerator[Sequence[Change]]:
+    """Yield the changes since the last batch, after each return of `wait`; the last batch at the subscription's end."""
+    while True:
+        is_over = subscription.is_over  # read before the last changes are taken
+        yield tuple(subscription.drain())
+        if is_over:
+            return
+        await wait()
+
+
+async def _next_wake(woken: asyncio.Event) -> None:
+    await woken.wait()
+    woken.clear()
 
 
 def _acknowledgement(subscription: Subscription, meta: Mapping[str, Any]) -> bytes:

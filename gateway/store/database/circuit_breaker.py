@@ -68,21 +68,36 @@ async def bounded_wait(seconds: float) -> AsyncGenerator[None]:
     If the timer fires 0.5 s late or more, this process itself was stalled, and PostgreSQL may not be at fault. The
     block then gets the same time once more.
     """
-    loop = asyncio.get_running_loop()
-    alarm: asyncio.TimerHandle
     async with asyncio.timeout(None) as limit:
-
-        def end(due: float, *, is_last: bool) -> None:
-            nonlocal alarm
-            now = loop.time()
-            if is_last or now - due < LOOP_LAG_S:
-                limit.reschedule(now)
-            else:
-                alarm = loop.call_later(seconds, lambda: end(now + seconds, is_last=True))
-
-        due = loop.time() + seconds
-        alarm = loop.call_at(due, lambda: end(due, is_last=False))
+        timer = _BlockTimer(limit, seconds)
         try:
             yield
         finally:
-            alarm.cancel()
+            timer.cancel()
+
+
+class _BlockTimer:
+    """The timer of one `bounded_wait`; after a stall of this process, it runs once more."""
+
+    def __init__(self, limit: asyncio.Timeout, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._limit = limit
+        self._seconds = seconds
+        self._has_stalled = False
+        self._start(self._loop.time())
+
+    def cancel(self) -> None:
+        """Stop the timer: the block has ended."""
+        self._handle.cancel()
+
+    def _start(self, now: float) -> None:
+        self._due = now + self._seconds
+        self._handle = self._loop.call_at(self._due, self._end)
+
+    def _end(self) -> None:
+        now = self._loop.time()
+        if self._has_stalled or now - self._due < LOOP_LAG_S:
+            self._limit.reschedule(now)
+        else:
+            self._has_stalled = True
+            self._start(now)

@@ -21,6 +21,7 @@ import msgspec
 
 from gateway.domain.audit import SIGN_IN, RuleKind
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.accounts import AccountOwner
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import DecidingRule, Forbidden, RedisUnavailable
@@ -41,6 +42,31 @@ class ConsoleSession:
     principal: Principal
     began_at: float
     is_secure: bool
+
+    @property
+    def tenant(self) -> TenantId:
+        """The tenant of the key."""
+        return self.principal.tenant
+
+    @property
+    def slug(self) -> str:
+        """The slug of the tenant."""
+        return self.principal.slug
+
+    @property
+    def owner(self) -> AccountOwner:
+        """The holder of the key as the owner of accounts at upstreams."""
+        principal = self.principal
+        return AccountOwner(tenant=principal.tenant, id=principal.key, subject=principal.subject, name=principal.name)
+
+    @property
+    def sign_out_path(self) -> str:
+        """The path of the form that ends the session."""
+        return f"/t/{self.slug}/key/sign-out"
+
+    def admits(self, profile: str) -> bool:
+        """True if the key may use the profile: it is bound to none or to this one."""
+        return self.principal.profile in {None, profile}
 
 
 class EndedSessions(Protocol):

@@ -6,7 +6,6 @@ keyed digest of its user; the page refuses other users. Without a session, the p
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote
 
 import msgspec
@@ -19,37 +18,24 @@ from gateway.catalog.identity.accounts import disconnect_own, list_connectable, 
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.audit import RuleKind
 from gateway.domain.refusals import SignInExpired
-from gateway.domain.tenancy.accounts import AccountOwner
 from gateway.errors import BadInput, DecidingRule, Forbidden, GatewayError, LimitExceeded, NotFound, Unauthenticated
 from gateway.identity.oauth.account_flow import AccountFlow, PendingAccount
 from gateway.identity.oauth.limits import PENDING_S
 from gateway.identity.oauth.sign_in import AuthorizationResponse
 from gateway.web.authentication import address_of
-from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
+from gateway.web.console.sessions import ConsoleSessions
 from gateway.web.html.documents import page, respond, visible
 from gateway.web.html.forms import FORM, read_fields, read_form
 from gateway.web.html.sealed_cookies import SealedCookies
 from gateway.web.people import account_pages as html
 from gateway.web.people.limits import MAX_CALLBACK_PARAMETERS, MAX_PENDING
-from gateway.web.people.sessions import PersonSession
 from gateway.web.people.sign_in import PAGE_HEADERS, SignInPages, check_target
+from gateway.web.people.user_sessions import Session, UserSessions
 from gateway.web.problems import correlation_id_of
 
 PENDING_ACCOUNT_PURPOSE = "pending accounts"
 _PURPOSE = "accounts"
 _SUFFIX = 8
-
-
-Session = PersonSession | ConsoleSession
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _User:
-    """The signed-in user of a browser, and the user's session."""
-
-    owner: AccountOwner
-    slug: str
-    session: Session
 
 
 class AccountPages:
@@ -67,6 +53,7 @@ class AccountPages:
         self._catalog = catalog
         self._pages = pages
         self._key_sessions = key_sessions
+        self._sessions = UserSessions(pages.sessions, key_sessions)
         self._flow = flow
         self._pending = SealedCookies(keys, "gateway-account", life_s=PENDING_S, same_site="Lax")
 
@@ -83,9 +70,8 @@ class AccountPages:
             Route(f"{path}/{{name}}/disconnect", guarded(self._disconnect), methods=["POST"]),
         ]
 
-    async def table_for(self, session: Session) -> Markup:
+    async def table_for(self, user: Session) -> Markup:
         """Return the table of the accounts of a session's user, with forms that disconnect them."""
-        user = _user_of(session)
         found = await list_connectable(self._catalog, user.owner)
         return html.account_table(user.slug, found, token=self._token(user))
 
@@ -94,7 +80,7 @@ class AccountPages:
         user = await self._find(request)
         if user is None:
             return self._ask(request)
-        content = html.account_list(user.slug, user.owner, await self.table_for(user.session))
+        content = html.account_list(user.slug, user.owner, await self.table_for(user))
         return self._page("Your accounts", content, user)
 
     async def _show(self, request: Request) -> Response:
@@ -180,33 +166,31 @@ class AccountPages:
         response.headers.append("set-cookie", self._key_sessions.cookie_of(session))
         return response
 
-    async def _find(self, request: Request) -> _User | None:
+    async def _find(self, request: Request) -> Session | None:
         """Return the user who is signed in to this tenant; None without a session."""
         slug = _path_parameter(request, "tenant")
         held = await self._key_sessions.find(request.cookies)
         if held is not None and held.is_secure is self._is_secure(request) and held.principal.slug == slug:
             request.scope["caller"] = held.principal
-            return _user_of(held)
+            return held
         if not self._pages.sessions.has_cookie(slug, request.cookies):
             return None  # no database access without a session cookie
         try:
             visit = await self._pages.visit(request)
         except NotFound:
             return None
-        return None if visit.session is None else _user_of(visit.session)
+        return None if visit.session is None else visit.session
 
-    async def _require(self, request: Request) -> _User:
+    async def _require(self, request: Request) -> Session:
         user = await self._find(request)
         if user is None:
             raise Forbidden("sign in first: open the page again")
         return user
 
-    def _token(self, user: _User) -> str:
-        if isinstance(user.session, PersonSession):
-            return self._pages.sessions.form_token(user.session, _PURPOSE)
-        return self._key_sessions.form_token(user.session)
+    def _token(self, user: Session) -> str:
+        return self._sessions.form_token(user, _PURPOSE)
 
-    def _check(self, user: _User, form: Mapping[str, str]) -> None:
+    def _check(self, user: Session, form: Mapping[str, str]) -> None:
         """Refuse a form whose CSRF token is not of this session."""
         if not hmac.compare_digest(self._token(user).encode(), form.get("token", "").encode()):  # guard: account-form
             raise Forbidden("the form is not of this session; open the page again", rule=FORM)
@@ -225,14 +209,9 @@ class AccountPages:
         content = html.sign_in_choice(slug, place, again=quote(place, safe=""), text=text)
         return respond(page("Sign in", content), error=error, headers=PAGE_HEADERS)
 
-    def _page(self, title: str, content: Markup, user: _User) -> Response:
+    def _page(self, title: str, content: Markup, user: Session) -> Response:
         response = respond(page(title, content), headers=PAGE_HEADERS)
-        cookie = (
-            self._pages.sessions.cookie_of(user.session)
-            if isinstance(user.session, PersonSession)
-            else self._key_sessions.cookie_of(user.session)
-        )
-        response.headers.append("set-cookie", cookie)
+        response.headers.append("set-cookie", self._sessions.cookie_of(user))
         return response
 
     def _read(self, request: Request, state: str) -> PendingAccount | None:
@@ -246,18 +225,6 @@ class AccountPages:
 
     def _is_secure(self, request: Request) -> bool:
         return self._pages.tenants.origin_of(request).startswith("https://")
-
-
-def _user_of(session: Session) -> _User:
-    if isinstance(session, PersonSession):
-        person = session.person
-        owner = AccountOwner(
-            tenant=person.tenant, id=person.id, subject=person.principal, name=f"user:{person.principal}"
-        )
-        return _User(owner=owner, slug=session.slug, session=session)
-    principal = session.principal
-    owner = AccountOwner(tenant=principal.tenant, id=principal.key, subject=principal.subject, name=principal.name)
-    return _User(owner=owner, slug=principal.slug, session=session)
 
 
 def _path_parameter(request: Request, name: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gateway.catalog.identity.sign_ins import end_session, find_session
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import SignInId, TenantId
+from gateway.domain.tenancy.accounts import AccountOwner
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.principals import Principal
@@ -32,6 +33,21 @@ class PersonSession(SignedInPerson):
     tenant: TenantId
     slug: str
     is_secure: bool
+
+    @property
+    def owner(self) -> AccountOwner:
+        """The person as the owner of accounts at upstreams."""
+        person = self.person
+        return AccountOwner(tenant=person.tenant, id=person.id, subject=person.subject, name=f"user:{person.subject}")
+
+    @property
+    def sign_out_path(self) -> str:
+        """The path of the form that ends the session."""
+        return f"/t/{self.slug}/sign-out"
+
+    def admits(self, profile: str) -> bool:
+        """True if a rule of the issuer admits the person to the profile."""
+        return self.issuer.admits(self.sign_in.claims, profile)
 
 
 class PersonSessions:

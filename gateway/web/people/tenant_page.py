@@ -28,7 +28,7 @@ from gateway.web.authentication import address_of
 from gateway.web.console.sessions import ConsoleSession, ConsoleSessions
 from gateway.web.html.documents import page, respond
 from gateway.web.html.forms import FORM, read_fields, read_form
-from gateway.web.people.accounts import AccountPages, Session
+from gateway.web.people.accounts import AccountPages
 from gateway.web.people.sessions import PersonSession, principal_of
 from gateway.web.people.sign_in import PAGE_HEADERS, SIGN_OUT, SignInPages
 from gateway.web.people.tenant_page_content import (
@@ -42,6 +42,7 @@ from gateway.web.people.tenant_page_content import (
     sign_in_content,
     visitor_content,
 )
+from gateway.web.people.user_sessions import Session, UserSession, UserSessions
 from gateway.web.problems import correlation_id_of
 
 KEY_SESSION_PURPOSE = "key sessions of people"
@@ -62,6 +63,7 @@ class PeoplePage:
         self._catalog = catalog
         self._pages = pages
         self._keys = keys
+        self._sessions = UserSessions(pages.sessions, keys)
         self._accounts = accounts
 
     @property
@@ -81,27 +83,27 @@ class PeoplePage:
         query = read_fields(request.url.query)
         profiles = await self._profiles_of(session)
         chosen = query.get("profile", profiles[0].name if profiles else None)
-        content = visitor_content(_slug_of(request), _subject_of(session), self._sign_out_form(session))
-        if isinstance(session, PersonSession):
-            principal = principal_of(session)
-            roles = (await find_rights(session.tenant, self._catalog.store, principal)).roles
-            content += roles_content(session.slug, roles)
+        person = session if isinstance(session, PersonSession) else None
+        forms = PageForms(action=session.sign_out_path, token=self._sessions.form_token(session, SIGN_OUT))
+        content = visitor_content(_slug_of(request), session.owner.subject, forms)
+        if person is not None:
+            roles = (await find_rights(person.tenant, self._catalog.store, principal_of(person))).roles
+            content += roles_content(person.slug, roles)
         if chosen is not None:
             if chosen not in {profile.name for profile in profiles}:  # guard: tenant-page-profile
                 raise NotFound("There is no such page.")
-            target = self._target(request, session, chosen)
-            note = await self._registration_note(session)
+            target = self._target(request, chosen, key=_KEY_PLACEHOLDER if person is None else None)
+            note = "" if person is None else await self._registration_note(person)
             content += profiles_content(_slug_of(request), profiles, chosen)
             content += clients_content(target, chosen, note=note)
         else:
             content += profiles_content(_slug_of(request), (), "")
         content += accounts_content(await self._accounts.table_for(session))
-        if isinstance(session, PersonSession):
-            token = self._pages.sessions.form_token(session, _REVOKE)
-            forms = PageForms(action=f"/t/{session.slug}/consents", token=token)
-            content += consents_content(await self._consents_of(session), forms, is_revoked="revoked" in query)
+        if person is not None:
+            forms = PageForms(action=f"/t/{person.slug}/consents", token=self._sessions.form_token(person, _REVOKE))
+            content += consents_content(await self._consents_of(person), forms, is_revoked="revoked" in query)
         response = self._pages.show("Connect a client", content)
-        response.headers.append("set-cookie", self._cookie_of(session))
+        response.headers.append("set-cookie", self._sessions.cookie_of(session))
         return response
 
     async def _find(self, request: Request) -> Session | None:
@@ -160,17 +162,14 @@ class PeoplePage:
         await revoke_consent(session.tenant, self._catalog, consent, by=by, person=session.person.id)
         return self._redirect_to_page(session, session.slug, "?revoked=1#consents")
 
-    async def _profiles_of(self, session: Session) -> Sequence[Profile]:
+    async def _profiles_of(self, session: UserSession) -> Sequence[Profile]:
         """Return the profiles that the signed-in person may use, `default` first."""
-        tenant = session.tenant if isinstance(session, PersonSession) else session.principal.tenant
-        found = await PROFILES.page(tenant, self._catalog, after=None, limit=PROFILE_LIMIT.most + 1)
-        own = [profile for profile in found if _admits(session, profile.name)]
+        found = await PROFILES.page(session.tenant, self._catalog, after=None, limit=PROFILE_LIMIT.most + 1)
+        own = [profile for profile in found if session.admits(profile.name)]
         return sorted(own, key=lambda profile: (profile.name != DEFAULT_PROFILE, profile.name))
 
-    async def _registration_note(self, session: Session) -> str:
-        """Return why clients cannot register themselves; empty if an issuer of the tenant permits it, and for keys."""
-        if not isinstance(session, PersonSession):
-            return ""
+    async def _registration_note(self, session: PersonSession) -> str:
+        """Return why clients cannot register themselves; empty if an issuer of the tenant permits it."""
         found = await page_issuers(session.tenant, self._catalog, after=None, limit=MAX_ISSUERS)
         if any(each.enabled and each.sign_in is not None and each.sign_in.registration for each in found):
             return ""
@@ -180,28 +179,16 @@ class PeoplePage:
         person = session.person.id
         return await page_consents(session.tenant, self._catalog, after=None, limit=MAX_CONSENTS, person=person)
 
-    def _target(self, request: Request, session: Session, profile: str) -> ClientTarget:
-        slug, key = _slug_of(request), None if isinstance(session, PersonSession) else _KEY_PLACEHOLDER
+    def _target(self, request: Request, profile: str, *, key: str | None) -> ClientTarget:
+        slug = _slug_of(request)
         is_default = profile == DEFAULT_PROFILE
         path = f"/t/{slug}/mcp" if is_default else f"/t/{slug}/{quote(profile)}/mcp"
         url = f"{self._pages.tenants.origin_of(request)}{path}"
         return ClientTarget(name=slug if is_default else f"{slug}-{profile}", url=url, key=key)
 
-    def _sign_out_form(self, session: Session) -> PageForms:
-        if isinstance(session, PersonSession):
-            token = self._pages.sessions.form_token(session, SIGN_OUT)
-            return PageForms(action=f"/t/{session.slug}/sign-out", token=token)
-        action = f"/t/{session.principal.slug}/key/sign-out"
-        return PageForms(action=action, token=self._keys.form_token(session))
-
-    def _cookie_of(self, session: Session) -> str:
-        if isinstance(session, PersonSession):
-            return self._pages.sessions.cookie_of(session)
-        return self._keys.cookie_of(session)
-
     def _redirect_to_page(self, session: Session, slug: str, more: str = "") -> Response:
         response = RedirectResponse(f"/t/{slug}/{more}", 303, headers=PAGE_HEADERS)
-        response.headers.append("set-cookie", self._cookie_of(session))
+        response.headers.append("set-cookie", self._sessions.cookie_of(session))
         return response
 
 
@@ -214,13 +201,3 @@ def _slug_of(request: Request) -> str:
 
 def _show_sign_in(slug: str, *, text: str = "", error: GatewayError | None = None) -> Response:
     return respond(page("Sign in", sign_in_content(slug, text=text)), error=error, headers=PAGE_HEADERS)
-
-
-def _admits(session: Session, profile: str) -> bool:
-    if isinstance(session, PersonSession):
-        return session.issuer.admits(session.sign_in.claims, profile)
-    return session.principal.profile in {None, profile}
-
-
-def _subject_of(session: Session) -> str:
-    return session.person.principal if isinstance(session, PersonSession) else session.principal.subject

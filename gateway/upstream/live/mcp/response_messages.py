@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
@@ -35,6 +36,7 @@ class ResponseMessages:
     def __init__(self, endpoint: AuthorizedEndpoint, stream: ResponseStream, resume: Resume | None = None) -> None:
         self._endpoint = endpoint
         self._stream = stream
+        self._open = ExitStack()
         self._resume = resume
         self._parser: EventParser | None = None
         self._room = endpoint.open_room()
@@ -47,8 +49,9 @@ class ResponseMessages:
         if is_event_stream(kind):
             self._parser = EventParser()
         elif not kind.lower().startswith(_JSON):
-            stream.__exit__(LiveSourceFailed, None, None)
-            raise LiveSourceFailed("the server's response is neither JSON nor a stream of events")
+            with stream:  # an unread response ends its connection
+                raise LiveSourceFailed("the server's response is neither JSON nor a stream of events")
+        self._open.enter_context(stream)
 
     def __enter__(self) -> Self:
         return self
@@ -56,7 +59,7 @@ class ResponseMessages:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stream.__exit__(kind, error, trace)
+        self._open.__exit__(kind, error, trace)
         self._room.release()
 
     async def read(self) -> Message | None:
@@ -132,7 +135,7 @@ class ResponseMessages:
             self._has_ended = True
             return
         self._resumed += 1
-        self._stream.__exit__(None, None, None)
+        self._open.close()
         await asyncio.sleep(self._retry_s)
-        self._stream = await self._resume(self._last_id)
+        self._stream = self._open.enter_context(await self._resume(self._last_id))
         self._parser = EventParser()

@@ -8,9 +8,8 @@ import asyncio
 import itertools
 import re
 import secrets
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -135,12 +134,14 @@ class StreamableSession:
         endpoint = await self._authorized(client)
         is_answered = False
         response: ResponseMessages | None = None
+        opened = ExitStack()
 
         async def read() -> Message | None:
             nonlocal response
             if response is None:  # a server may ask on the GET stream before it begins its response
                 stream = await endpoint.open("POST", self._headers, body)
-                response = ResponseMessages(endpoint, stream, partial(resume, endpoint, self._headers))
+                messages = ResponseMessages(endpoint, stream, partial(resume, endpoint, self._headers))
+                response = opened.enter_context(messages)
             return await response.read()
 
         conversation = Conversation(read, partial(self._reply, endpoint), number, client, limit, self._report)
@@ -148,7 +149,8 @@ class StreamableSession:
             conversation.accept_outside()
             self._running[number] = conversation
         try:
-            result = await conversation.run()
+            with opened:
+                result = await conversation.run()
             is_answered = True
         except (HttpRefusal, RemoteRefusal) as refusal:
             is_answered = True
@@ -156,8 +158,6 @@ class StreamableSession:
             raise
         finally:
             self._running.pop(number, None)
-            if response is not None:
-                response.__exit__(*sys.exc_info())
             if not is_answered:
                 self._spawn(self._cancel, endpoint, number)
         self._is_known = True

@@ -17,7 +17,7 @@ from gateway.openapi.document.document import read_tree
 from gateway.openapi.document.file_positions import FilePositions
 from gateway.openapi.document.references import find_step
 from gateway.openapi.operation import outputs
-from gateway.openapi.operation.example_checks import ExampleChecks
+from gateway.openapi.operation.example_checks import ExampleChecks, ExampleVerdict
 from gateway.openapi.options import ImportOptions
 from tests.support.archives import zip_of
 from tests.support.openapi import document
@@ -299,9 +299,9 @@ def test_a_position_is_short_and_has_no_hidden_characters() -> None:
     assert "/properties/abxxx" in pointer
 
 
-def print_value(_: ExampleChecks, value: object, *_further: object) -> str:
+def print_value(_: ExampleChecks, value: object, *_further: object) -> ExampleVerdict:
     """A fault that consists of the example itself."""
-    return json.dumps(value)
+    return ExampleVerdict("refused", fault=json.dumps(value))
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_every_example_of_a_real_document_is_found(
 ) -> None:
     """Ours: if each example were refused, each pointer would lead to exactly that example (OAS-8)."""
     root = read_tree(real_document.raw)
-    monkeypatch.setattr(ExampleChecks, "_fault_of_example", print_value)
+    monkeypatch.setattr(ExampleChecks, "_judge", print_value)
     for module, limit in ((warnings, "MAX_WARNINGS"), (outputs, "MAX_OUTPUT_WARNINGS")):
         monkeypatch.setattr(module, limit, sys.maxsize)
 
