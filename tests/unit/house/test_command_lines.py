@@ -30,7 +30,7 @@ _NESTED = re.compile(r"\$\(([^()]+)\)")
 _TEXTS = {"gateway audit export 1"}
 """Texts that are no commands: the label in the seal of an export."""
 _ENDS = {"|", "||", "&&", ";", "&", "(", ")", "`"}
-_REDIRECTIONS = {">", ">>", "<", "2>"}
+_REDIRECTIONS = {">", ">>", ">&", "<", "2>"}
 
 
 class Command(NamedTuple):
