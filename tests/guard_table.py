@@ -1725,6 +1725,12 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_the_verifier_prints_a_forged_export_with_escapes",
         ),
     },
+    "tests/behaviour/cli/test_names_and_bulk.py": {
+        "approval-named-shown": (SKIP, "test_an_approval_is_decided_by_its_tool_after_it_was_shown"),
+    },
+    "tests/behaviour/cli/test_completion.py": {
+        "completed-plain": (NEVER, "test_a_name_that_a_shell_obeys_is_not_offered"),
+    },
     "tests/unit/cli/client/test_admin_api.py": {
         "cli-one-segment": (NEVER, "test_a_name_that_would_lead_up_the_path_is_sent_nowhere"),
     },

@@ -14,6 +14,9 @@ from gateway.cli.limits import MAX_HELP_LENGTH
 class Commands(click.Group):
     """Commands by name; help lists each with its complete first sentence."""
 
+    path: str = ""
+    """The words before the verb in examples, if they are not the name of the group."""
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the placeholders registered here, without importing the real commands."""
         rows = [

@@ -29,7 +29,7 @@ MEANINGS = {
     ExitCode.CONFLICT: "conflict with the stored state: the name is taken, or the version has changed",
     ExitCode.BUSY: "a limit is reached or a dependency of the gateway is unavailable; retry later",
     ExitCode.DIFFERENT: "the manifests and the gateway differ (`diff`)",
-    ExitCode.SOME_FAILED: "some tenants or keys failed, and others did not (`diff`, `apply`, `key rotate --all`)",
+    ExitCode.SOME_FAILED: "some of several objects or tenants failed, and others did not",
     ExitCode.INTERRUPTED: "interrupted before it was done",
 }
 

@@ -10,7 +10,10 @@ from gateway.errors import BrokenSetting, Fault, GatewayError, Unavailable
 
 
 class Failure(Exception):
-    """A failure: one line for standard error, its faults, the exit code, and after which time a retry may succeed."""
+    """A failure: one line for standard error, its faults, the exit code, and after which time a retry may succeed.
+
+    `is_suggested` is true if near names were searched already.
+    """
 
     def __init__(
         self,
@@ -19,9 +22,11 @@ class Failure(Exception):
         *,
         faults: Sequence[Fault] = (),
         retry_s: int | None = None,
+        is_suggested: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_s = retry_s
+        self.is_suggested = is_suggested
         self.message = one_line(message)
         self.exit_code = exit_code
         self.faults = tuple(faults)

@@ -1,39 +1,25 @@
 """The commands that every kind of item of a tenant has: `list`, `show` and `delete`."""
 
+import sys
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import click
 
+from gateway.cli.bulk import ObjectAction, Objects, act_on_each, several_objects
+from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import path_of
-from gateway.cli.client.admin_context import AdminContext, confirm, confirm_at_terminal, with_admin, with_tenant
+from gateway.cli.client.admin_context import AdminContext, with_admin, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.input.list_options import ListArguments, ListOption
 from gateway.cli.input.options import yes_option
 from gateway.cli.input.times import write_duration
+from gateway.cli.object_names import BY_NAME, Naming
 from gateway.cli.output.printing import Shown
 from gateway.cli.output.tables import render_pairs, render_table
 
 _SECONDS = "_s"
 """The suffix of members with a number of seconds."""
-
-
-def _as_given(context: AdminContext, name: str) -> str:
-    del context
-    return name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Naming:
-    """The placeholder for an item on the command line, and the function that returns the segment of its path."""
-
-    metavar: str
-    find: Callable[[AdminContext, str], str] = _as_given
-    is_operators: bool = False
-    """True if the items belong to no tenant."""
-
-
-BY_NAME, BY_ID = Naming(metavar="NAME"), Naming(metavar="ID")
 
 
 def add_list(group: click.Group, noun: str, about: str, columns: Sequence[str], options: ListOption) -> None:
@@ -56,32 +42,52 @@ def add_show(
     fields: Sequence[str] = (),
     naming: Naming = BY_NAME,
 ) -> None:
-    """Add `show`, which prints one item: by `describe`, or these fields, or all."""
+    """Add `show`, which prints one item or several: by `describe`, or these fields, or all."""
+    action = ObjectAction(
+        send=lambda context, item: context.admin.get(context.tenant_path(noun, item)),
+        describe=lambda _, found: describe(found) if describe else render_fields(found, *fields),
+        verb="show",
+        separator="\n\n",
+        is_reading=True,
+    )
 
     @group.command("show", help=about)
-    @click.argument("name", metavar=naming.metavar)
+    @several_objects(_listed(naming, noun), has_all=False)
     @with_tenant
-    def show_item(context: AdminContext, name: str) -> None:
-        found = context.admin.get(context.tenant_path(noun, naming.find(context, name)))
-        context.show(found, lambda: describe(found) if describe else render_fields(found, *fields))
+    def show_item(context: AdminContext, objects: Objects) -> None:
+        act_on_each(context, objects, action, noun=str(group.name), is_sure=True)
 
 
 def add_action(
-    group: click.Group, noun: str, verb: str, about: str, *, naming: Naming = BY_NAME, result: str = ""
+    group: click.Group,
+    verb: str,
+    about: str,
+    *,
+    naming: Naming = BY_NAME,
+    result: str = "",
+    describe: Callable[[str, JsonObject], Shown] | None = None,
 ) -> None:
-    """Add a command for the action `verb` of one item, which prints the item.
+    """Add a command for the action `verb` of items, which prints each.
 
     With a result, such as `revoked`, it asks first on a terminal, and prints the result.
     """
+    shown = describe or (lambda _, done: render_fields(done))
+    action = ObjectAction(
+        send=lambda context, item: context.admin.send("POST", naming.path(context, item, verb)),
+        describe=lambda name, done: f"{result} {name}" if result else shown(name, done),
+        verb=verb,
+        is_destructive=bool(result),
+        separator="\n" if result else "\n\n",
+    )
+    example = example_of(group, f"{verb} {naming.example}")
 
-    def act(context: AdminContext, name: str, *, yes: bool = True) -> None:
-        place = context.tenant_path(noun, naming.find(context, name), verb)
-        confirm_at_terminal(f"{verb.capitalize()} {group.name} {name}?", is_sure=yes)
-        done = context.admin.send("POST", place)
-        context.show(done, lambda: f"{result} {name}" if result else render_fields(done))
-
-    command = yes_option(with_tenant(act)) if result else with_tenant(act)
-    group.command(verb, help=about)(click.argument("name", metavar=naming.metavar)(command))
+    @group.command(verb, help=f"{about}\n\n{example}")
+    @several_objects(naming)
+    @yes_option
+    @with_tenant
+    def act(context: AdminContext, objects: Objects, yes: bool) -> None:
+        is_program = result != "" and not objects.is_all and not sys.stdin.isatty()
+        act_on_each(context, objects, action, noun=str(group.name), is_sure=yes or is_program)
 
 
 def add_delete(
@@ -96,16 +102,37 @@ def add_delete(
     """Add `delete`, or the verb for it, which asks first; `loss` names what ends with the item (` with its tools`)."""
     result = f"{verb.removesuffix('e')}ed"
 
-    @group.command(verb, help=about)
-    @click.argument("name", metavar=naming.metavar)
+    def send(context: AdminContext, item: str) -> JsonObject:
+        context.admin.send("DELETE", path_of(noun, item) if naming.is_operators else context.tenant_path(noun, item))
+        return {}
+
+    action = ObjectAction(
+        send=send,
+        describe=lambda name, _: f"{result} {name}",
+        verb=verb,
+        loss=loss,
+        is_destructive=True,
+        names_results=result,
+    )
+    example = example_of(group, f"{verb} {naming.example}")
+
+    @group.command(verb, help=f"{about}\n\n{example}")
+    @several_objects(_listed(naming, noun))
     @yes_option
     @(with_admin if naming.is_operators else with_tenant)
-    def delete_item(context: AdminContext, name: str, yes: bool) -> None:
-        item = naming.find(context, name)
-        place = path_of(noun, item) if naming.is_operators else context.tenant_path(noun, item)
-        confirm(f"{verb.capitalize()} {group.name} {name}{loss}?", is_sure=yes)
-        context.admin.send("DELETE", place)
-        context.show({result: name}, lambda: f"{result} {name}")
+    def delete_item(context: AdminContext, objects: Objects, yes: bool) -> None:
+        act_on_each(context, objects, action, noun=str(group.name), is_sure=yes)
+
+
+def example_of(group: click.Group, line: str) -> str:
+    """The paragraph of the help with an example of a command of a group."""
+    path = group.path if isinstance(group, Commands) and group.path else group.name
+    return f"\b\nExample:\n  gateway {path} {line}"
+
+
+def _listed(naming: Naming, noun: str) -> Naming:
+    """The naming with the list of its group, if it names none."""
+    return naming if naming.plural else replace(naming, plural=noun, words=noun.removesuffix("s").replace("-", " "))
 
 
 def render_items(items: Sequence[JsonObject], columns: Sequence[str]) -> Shown:

@@ -20,3 +20,17 @@ ROTATION_POLL_S = 0.5
 """Seconds between two looks at a rotation, which takes seconds to minutes."""
 WEBHOOK_S = 30.0
 """Seconds for the test of a webhook, as for the whole of an upstream call."""
+MAX_CANDIDATES = 10
+"""Objects that the message about an ambiguous name shows with their ids."""
+MAX_NEAR_NAMES = 3
+"""Near names that the message about an unknown one suggests."""
+MAX_READ_NAMES = 1_000
+"""Objects whose names are compared with an unknown one: five pages, after the command has failed."""
+MAX_SEARCH_LENGTH = 100
+"""Characters of a name with which a list is searched; for a longer one, the list is read without a search."""
+COMPLETION_S = 1.0
+"""Seconds after which the shell gets no names: a person waits for the completion, and can write the name."""
+MAX_COMPLETED = 200
+"""Names that the shell is offered: one page of a list."""
+MAX_NAMED = 5
+"""Objects that a question about several ones names; it has their number, and `list` shows all."""

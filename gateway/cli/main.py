@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 import sys
 from typing import NoReturn
 
@@ -145,6 +146,10 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
+    if "_GATEWAY_COMPLETE" in os.environ:
+        from gateway.cli.commands.completion import register_shells  # noqa: PLC0415  # only for the shell
+
+        register_shells()
     try:
         result: object = gateway.main(prog_name="gateway", standalone_mode=False)
     except Failure as failure:

@@ -7,6 +7,8 @@ from gateway.kinds.record import Record, by_state, by_text
 APPROVAL = Record(
     of=Approval,
     name="approval",
+    id_prefix="apr",
+    known_by=("tool", "subject"),
     plural="approvals",
     about="the tenant's approvals, newest first",
     one="an approval with its request and its warnings",

@@ -13,6 +13,10 @@ def _is_collected(one: object) -> TypeGuard[Kind[Any]]:
     return isinstance(one, Kind) and one.has_collection
 
 
+EVERY_KIND: Sequence[Kind[Any]] = tuple(
+    one for module in _MODULES for one in vars(module).values() if isinstance(one, Kind)
+)
+"""All kinds, also those whose objects are created by hand."""
 _ALL = [one for module in _MODULES for one in vars(module).values() if _is_collected(one)]
 
 KINDS: Sequence[Kind[Any]] = tuple(one for one in _ALL if not one.is_operators)

@@ -24,6 +24,9 @@ class Record(Generic[R]):
     """The records of the list: `the grants under which tokens were issued`. Follows `List` and `One page of`."""
     one: str
     """One record: `a grant`. Follows `Show`."""
+    id_prefix: str
+    known_by: Sequence[str]
+    """The shown members by which people know a record; each can be written in the place of the id."""
     texts: Callable[[R], Iterable[str | None]]
     """The texts that a search reads."""
     filters: Mapping[str, ListFilter[R]] = field(default_factory=dict[str, ListFilter[R]])

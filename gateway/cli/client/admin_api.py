@@ -40,7 +40,9 @@ def path_of(*parts: str) -> str:
 class AdminApi:
     """A client of one gateway's admin API with one credential."""
 
-    def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, url: str, key: str, *, timeout: httpx.Timeout = _TIMEOUT, transport: httpx.BaseTransport | None = None
+    ) -> None:
         self.url = url
         self.key_id = key_id_of(key)
         """The id of the tenant's key that this client sends; None for another credential."""
@@ -48,7 +50,7 @@ class AdminApi:
         self._http = httpx.Client(
             base_url=url + ROOT,
             headers=headers,
-            timeout=_TIMEOUT,
+            timeout=timeout,
             trust_env=False,
             transport=transport,
             verify=not url.startswith("http://"),  # reading the authorities takes 30 ms

@@ -21,6 +21,7 @@ from gateway.cli.input.options import (
     url_option,
     wants_json,
 )
+from gateway.cli.object_names import with_near_names
 from gateway.cli.output.printing import Shown, ask_yes_no, show
 
 P = ParamSpec("P")
@@ -56,7 +57,11 @@ def with_admin(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P
         url = chosen_url()
         key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
         with AdminApi(url, key) as admin:
-            body(AdminContext(admin=admin, tenant=chosen("tenant"), as_json=wants_json()), *args, **kwargs)
+            context = AdminContext(admin=admin, tenant=chosen("tenant"), as_json=wants_json())
+            try:
+                body(context, *args, **kwargs)
+            except Failure as failure:
+                raise with_near_names(context, failure) from None
 
     command = update_wrapper(run, body)
     for option in (json_option, data_dir_option, key_option, url_option):

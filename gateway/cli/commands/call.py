@@ -17,14 +17,17 @@ from gateway.cli.input.client_options import ClientOptions, client_options, desc
 from gateway.cli.input.forms import ask_form, is_terminal
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_object, to_objects
 from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.printing import Shown, echo, show
 from gateway.cli.output.tables import render_pairs, thousands
+from gateway.kinds.primitives import TOOL
 
 _UNASKED = "gateway: on a terminal, this command asks you to confirm such a call, if the policy permits it"
 
 
 @click.command("call")
-@click.argument("tool")
+@object_argument(naming_of(TOOL), "tool", metavar="TOOL")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @mcp_options
@@ -52,7 +55,7 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
 
 
 @click.command("explain")
-@click.argument("tool")
+@object_argument(naming_of(TOOL), "tool", metavar="TOOL")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @click.option("--profile", help="Simulate a client at the URL of this profile.")

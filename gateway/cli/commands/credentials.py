@@ -1,10 +1,10 @@
 """`gateway credential`: secrets that handlers, sources and watches refer to by name."""
 
-import click
-
-from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.client.admin_context import AdminContext
 from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.item_commands import add_action
 from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.kinds.places import naming_of
 from gateway.domain.credentials import CredentialKind, CredentialLocation
 from gateway.kinds.credentials import CREDENTIAL
 
@@ -27,11 +27,15 @@ def _complete(context: AdminContext, verb: str, fields: JsonObject) -> JsonObjec
 credential = KindCommands(kind=CREDENTIAL, complete=_complete).group()
 
 
-@credential.command("test")
-@click.argument("name")
-@with_tenant
-def test_credential(context: AdminContext, name: str) -> None:
-    """Read the secret of a credential as a call would, without showing it."""
-    tested = context.admin.send("POST", context.tenant_path(CREDENTIAL.plural, name, "test"))
+def _describe_test(name: str, tested: JsonObject) -> str:
     place = text_at(tested, "reference")
-    context.show(tested, lambda: f"the secret of {name} was read" + (f" at {place}" if place else ""))
+    return f"the secret of {name} was read" + (f" at {place}" if place else "")
+
+
+add_action(
+    credential,
+    "test",
+    "Read the secrets of credentials as a call would, without showing them.",
+    naming=naming_of(CREDENTIAL),
+    describe=_describe_test,
+)

@@ -10,9 +10,12 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_objects
 from gateway.cli.input.live_options import add_live_options, live_fields, write_live_options
 from gateway.cli.input.options import limit_option, yes_option
+from gateway.cli.item_commands import add_action
 from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.options import SpecialOptions
 from gateway.cli.kinds.output import render_object
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.printing import Shown, echo, join
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.domain.json_access import tokens_of
@@ -30,7 +33,7 @@ live_source = KindCommands(
 
 
 @live_source.command("accept")
-@click.argument("name")
+@object_argument(naming_of(LIVE_SOURCE))
 @click.argument("primitives", nargs=-1, metavar="[PRIMITIVE]...")
 @yes_option
 @with_tenant
@@ -56,17 +59,17 @@ def accept_definitions(context: AdminContext, name: str, primitives: tuple[str, 
     context.show(response, lambda: f"accepted {len(held)} of {name}")
 
 
-@live_source.command("reattach")
-@click.argument("name")
-@with_tenant
-def reattach_live_source(context: AdminContext, name: str) -> None:
-    """Reattach a live source now, before the next scheduled attempt."""
-    found = context.admin.send("POST", context.tenant_path(_NOUN, name, "reattach"))
-    context.show(found, lambda: render_object(LIVE_SOURCE, found))
+add_action(
+    live_source,
+    "reattach",
+    "Reattach live sources now, before the next scheduled attempt.",
+    naming=naming_of(LIVE_SOURCE),
+    describe=lambda _, found: render_object(LIVE_SOURCE, found),
+)
 
 
 @live_source.command("primitives")
-@click.argument("name")
+@object_argument(naming_of(LIVE_SOURCE))
 @click.option("--family", type=click.Choice(list(Family)), help="Only primitives of this family.")
 @click.option(
     "--state", type=click.Choice(["visible", "held", "hidden", "absent"]), help="Only primitives in this state."

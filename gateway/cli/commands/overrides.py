@@ -14,11 +14,12 @@ from gateway.cli.input.options import limit_option
 from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.options import SpecialOptions
 from gateway.cli.kinds.output import render_list
-from gateway.cli.kinds.places import RENAME
+from gateway.cli.kinds.places import RENAME, naming_of
+from gateway.cli.object_names import object_argument
 from gateway.domain.overrides import CHANGES, Hints
 from gateway.kinds.members import settable
 from gateway.kinds.primitives import TOOL
-from gateway.kinds.sources import OVERRIDE
+from gateway.kinds.sources import OVERRIDE, SOURCE
 
 _PINNED, _NAME = "pinned", "name"
 _HINTS = {one.option.name: one.name for one in settable(Hints)}
@@ -100,7 +101,7 @@ override = KindCommands(
 
 
 @click.command("overrides")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @limit_option
 @with_tenant
 def list_overrides(context: AdminContext, name: str, limit: int | None) -> None:

@@ -1,12 +1,15 @@
 """Commands that tools, resources, resource templates and prompts have beside those of their declarations."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from gateway.cli.bulk import ObjectAction, Objects, act_on_each, several_objects
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
+from gateway.cli.input.options import yes_option
 from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.places import naming_of
 from gateway.cli.output.tables import shorten
@@ -53,10 +56,20 @@ def read_listed_facts(context: AdminContext, place: str) -> Sequence[tuple[str, 
 
 
 def _switch_command(kind: Kind[Any], verb: str, *, is_enabled: bool) -> click.Command:
-    @click.argument("name", metavar=naming_of(kind).metavar)
-    @with_tenant
-    def run(context: AdminContext, name: str) -> None:
-        saved = context.admin.send("PATCH", find_place(context, kind, name), {"enabled": is_enabled})
-        context.show(saved, lambda: f"{verb}d {name}")
+    action = ObjectAction(
+        send=lambda context, item: context.admin.send(
+            "PATCH", context.tenant_path(kind.plural, item), {"enabled": is_enabled}
+        ),
+        describe=lambda name, _: f"{verb}d {name}",
+        verb=verb,
+    )
 
-    return click.command(verb, help=f"{verb.capitalize()} {kind.one}; its declaration stays.")(run)
+    @several_objects(naming_of(kind))
+    @yes_option
+    @with_tenant
+    def run(context: AdminContext, objects: Objects, yes: bool) -> None:
+        act_on_each(context, objects, action, noun=kind.words, is_sure=yes)
+
+    example = f"gateway {kind.name.replace('_', '-')} {verb} {shlex.quote(kind.example_address)}"
+    about = f"{verb.capitalize()} {kind.one}; its declaration stays."
+    return click.command(verb, help=f"{about}\n\n\b\nExample:\n  {example}")(run)

@@ -6,13 +6,15 @@ from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import find_place, make_group, render_trial
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.kinds.primitives import PROMPT
 
 prompt = make_group(PROMPT)
 
 
 @prompt.command("try")
-@click.argument("name")
+@object_argument(naming_of(PROMPT))
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @with_tenant
 def try_prompt(context: AdminContext, name: str, arguments: tuple[str, ...]) -> None:

@@ -8,6 +8,8 @@ from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import make_group, render_trial
 from gateway.cli.commands.updates.resource_watch import watch_resource
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_objects
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.tables import thousands
 from gateway.kinds.primitives import RESOURCE, TEMPLATE
 
@@ -21,7 +23,7 @@ def _try(context: AdminContext, uri: str) -> None:
 
 
 @resource.command("try")
-@click.argument("uri")
+@object_argument(naming_of(RESOURCE), "uri")
 @with_tenant
 def try_resource(context: AdminContext, uri: str) -> None:
     """Read the resource at URI as an admin, and show its contents."""
@@ -37,7 +39,7 @@ def try_template(context: AdminContext, uri: str) -> None:
 
 
 @resource.command("touch")
-@click.argument("uri")
+@object_argument(naming_of(RESOURCE), "uri")
 @with_tenant
 def report_update(context: AdminContext, uri: str) -> None:
     """Report that the contents at URI have changed; clients that are subscribed to it are notified.

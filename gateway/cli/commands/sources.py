@@ -29,6 +29,8 @@ from gateway.cli.input.selections import selection_options
 from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.options import replace_option
 from gateway.cli.kinds.output import render_object
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import ObjectArgument, object_argument
 from gateway.cli.output.printing import Shown, join
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import (
@@ -44,6 +46,7 @@ from gateway.cli.output.tables import render_table
 from gateway.kinds.sources import SOURCE
 
 _NOUN = "sources"
+_NAMES = naming_of(SOURCE)
 
 removals_option = click.option("--yes", "-y", is_flag=True, help="Permit an update that removes tools.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report the result; nothing is stored.")
@@ -61,7 +64,7 @@ for _command in COMMANDS:
 
 
 @source.command("status")
-@click.argument("name", required=False)
+@click.argument("name", cls=ObjectArgument, naming=_NAMES, required=False)
 @with_tenant
 def show_status(context: AdminContext, name: str | None) -> None:
     """Show the state of every source, or of NAME: the last import of documents, the attachment of live sources."""
@@ -117,7 +120,7 @@ def add_source(
 
 
 @source.command("set")
-@click.argument("name", metavar="NAME|FILE")
+@click.argument("name", cls=ObjectArgument, naming=_NAMES, metavar="NAME|FILE")
 @click.argument("spec", required=False)
 @entry_option
 @source_options(is_new=True)
@@ -161,7 +164,7 @@ def set_source(
 
 
 @source.command("update")
-@click.argument("name")
+@object_argument(_NAMES)
 @click.argument("spec", required=False)
 @entry_option
 @source_options(is_new=False)
@@ -207,7 +210,7 @@ def update_source(
 
 
 @source.command("report")
-@click.argument("name")
+@object_argument(_NAMES)
 @with_tenant
 def report_source(context: AdminContext, name: str) -> None:
     """Show the outcome of every operation, and the cost of the tools for a client."""
@@ -216,7 +219,7 @@ def report_source(context: AdminContext, name: str) -> None:
 
 
 @source.command("show")
-@click.argument("name")
+@object_argument(_NAMES)
 @with_tenant
 def show_source(context: AdminContext, name: str) -> None:
     """Show one source, and the credentials that it lacks."""

@@ -9,7 +9,9 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_text, text_at, to_list
 from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.kinds.places import naming_of
 from gateway.cli.kinds.single_commands import SingletonCommands
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.tables import render_table
 from gateway.kinds.identity import TENANT
 from gateway.kinds.singletons import CEILINGS, EGRESS
@@ -41,7 +43,7 @@ def list_deleted_tenants(context: AdminContext, slug: str | None) -> None:
 
 
 @tenant.command("rename", hidden=True)
-@click.argument("slug")
+@object_argument(naming_of(TENANT), "slug")
 @click.argument("name")
 @with_admin
 def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
@@ -56,7 +58,7 @@ def rename_tenant(context: AdminContext, slug: str, name: str) -> None:
 
 
 @tenant.command("egress")
-@click.argument("slug")
+@object_argument(naming_of(TENANT), "slug")
 @click.option(
     "--allow",
     "allowed",

@@ -13,6 +13,8 @@ from gateway.cli.commands.primitives import find_place, make_group, render_trial
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_object
 from gateway.cli.kinds.commands import is_file
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.printing import echo
 from gateway.kinds.primitives import TOOL
 
@@ -56,7 +58,7 @@ tool.add_command(_set_command("set", tool.commands["set"], hidden=False))
 
 
 @tool.command("try")
-@click.argument("name")
+@object_argument(naming_of(TOOL))
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @with_tenant

@@ -7,6 +7,8 @@ from gateway.cli.input.json_fields import text_at
 from gateway.cli.input.options import limit_option
 from gateway.cli.item_commands import render_fields
 from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.tables import render_table
 from gateway.domain.updates.webhook_endpoints import DeliveryState
 from gateway.kinds.deliveries import WEBHOOK_ENDPOINT
@@ -18,7 +20,7 @@ webhook_endpoint = KindCommands(kind=WEBHOOK_ENDPOINT, loss=" with its deliverie
 
 
 @webhook_endpoint.command("test")
-@click.argument("name")
+@object_argument(naming_of(WEBHOOK_ENDPOINT))
 @with_tenant
 def test_endpoint(context: AdminContext, name: str) -> None:
     """Send a test event to a webhook endpoint."""
@@ -29,7 +31,7 @@ def test_endpoint(context: AdminContext, name: str) -> None:
 
 
 @webhook_endpoint.command("deliveries")
-@click.argument("name")
+@object_argument(naming_of(WEBHOOK_ENDPOINT))
 @click.option(
     "--state", type=click.Choice([str(state) for state in DeliveryState]), help="Only deliveries in this state."
 )
@@ -46,7 +48,7 @@ def list_deliveries(context: AdminContext, name: str, state: str | None, kind: s
 
 
 @webhook_endpoint.command("delivery")
-@click.argument("name")
+@object_argument(naming_of(WEBHOOK_ENDPOINT))
 @click.argument("delivery")
 @with_tenant
 def show_delivery(context: AdminContext, name: str, delivery: str) -> None:
@@ -56,7 +58,7 @@ def show_delivery(context: AdminContext, name: str, delivery: str) -> None:
 
 
 @webhook_endpoint.command("replay")
-@click.argument("name")
+@object_argument(naming_of(WEBHOOK_ENDPOINT))
 @click.argument("delivery")
 @with_tenant
 def replay_delivery(context: AdminContext, name: str, delivery: str) -> None:

@@ -9,7 +9,8 @@ from gateway.cli.client.admin_context import AdminContext
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
-from gateway.cli.kinds.places import find_id
+from gateway.cli.input.options import names_of
+from gateway.cli.kinds.places import naming_of
 from gateway.kinds.identity import KEY
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -26,7 +27,12 @@ class ClientOptions(TypedDict):
 
 
 _OPTIONS = (
-    click.option("--as-key", metavar="KEY", help="Simulate a client with the key of this id or name."),
+    click.option(
+        "--as-key",
+        metavar="KEY",
+        shell_complete=names_of("key"),
+        help="Simulate a client with the key of this id or name.",
+    ),
     click.option("--as-subject", "subject", metavar="SUBJECT", help="Simulate this person, such as corp:ada."),
     click.option(
         "--as-group",
@@ -66,5 +72,5 @@ def describe_client(context: AdminContext, options: ClientOptions) -> JsonObject
         raise Failure("--as-key excludes the options of a person", ExitCode.USAGE)
     if options["groups"] and options["no_groups"]:
         raise Failure("--as-no-group excludes --as-group", ExitCode.USAGE)
-    key = None if options["as_key"] is None else find_id(context, KEY, options["as_key"])
+    key = None if options["as_key"] is None else naming_of(KEY).find(context, options["as_key"])
     return {"key": key, "subject": options["subject"], "groups": groups, "scopes": scopes}

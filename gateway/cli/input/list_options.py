@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gateway.cli.input.options import limit_option
+from gateway.cli.input.options import limit_option, names_of
 from gateway.kinds.kind import Kind, ListFilter
 from gateway.kinds.record import AnyRecord
 
@@ -25,11 +25,34 @@ class ListArguments:
     limit: int | None
 
 
+_SEARCH = click.option("--search", metavar="TEXT", help="Only items with this text in a name or description.")
+
+
 def list_options_of(kind: Kind[Any] | AnyRecord) -> ListOption:
     """Add the options of the `list` command of a kind; the command receives them as `wanted`."""
+    return _list_options(kind.sorts, list(_filters_of(kind).values()))
+
+
+def filter_options_of(kind: Kind[Any] | AnyRecord) -> tuple[Sequence[str], ListOption]:
+    """The options that select from the list of a kind, and the names of their parameters."""
+    options: Sequence[tuple[str, ListOption]] = [*_filters_of(kind).items(), ("search", _SEARCH)]
+
+    def decorate(body: _Command) -> _Command:
+        for _, option in reversed(options):
+            body = option(body)
+        return body
+
+    return [name for name, _ in options], decorate
+
+
+def query_of(given: Mapping[str, Any]) -> Mapping[str, str]:
+    """The query for the admin API of the options that were given."""
+    return {name: _query_text(value) for name, value in given.items() if value is not None}
+
+
+def _filters_of(kind: Kind[Any] | AnyRecord) -> Mapping[str, ListOption]:
     found_by = kind.query_key if isinstance(kind, Kind) and kind.is_found_by_key else None
-    filters = {name: each for name, each in kind.filters.items() if name != found_by}
-    return _list_options(kind.sorts, [_filter(name, each) for name, each in filters.items()])
+    return {name: _filter(name, each) for name, each in kind.filters.items() if name != found_by}
 
 
 def _filter(name: str, each: ListFilter[Any]) -> ListOption:
@@ -37,21 +60,22 @@ def _filter(name: str, each: ListFilter[Any]) -> ListOption:
         flags = "--enabled/--disabled" if name == "enabled" else f"--{name}/--not-{name}"
         return click.option(flags, name, default=None, help=each.about)
     choices = [str(one.value) for one in each.type] if issubclass(each.type, StrEnum) else None
-    return click.option(f"--{name}", type=click.Choice(choices) if choices else None, help=each.about)
+    if choices:
+        return click.option(f"--{name}", type=click.Choice(choices), help=each.about)
+    return click.option(f"--{name}", shell_complete=names_of(name), help=each.about)
 
 
 def _list_options(names: Sequence[str], filters: Sequence[ListOption]) -> ListOption:
     def decorate(body: _Command) -> _Command:
         def run(*, limit: int | None, **given: Any) -> None:
-            query = {name: _query_text(value) for name, value in given.items() if value is not None}
-            body(wanted=ListArguments(query=query, limit=limit))
+            body(wanted=ListArguments(query=query_of(given), limit=limit))
 
         command: _Command = update_wrapper(run, body)
         options: Sequence[ListOption] = (
             limit_option,
             *([_sort(names)] if names else []),
             *reversed(filters),
-            click.option("--search", metavar="TEXT", help="Only items with this text in a name or description."),
+            _SEARCH,
         )
         for option in options:
             command = option(command)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from gateway.cli.client.locations import DEFAULT_FOLDER, DEFAULT_URL, check_url, mcp_url
 from gateway.cli.exit_codes import ExitCode
@@ -37,6 +38,17 @@ def _stored_option(name: str) -> object:
     return click.get_current_context().meta.get(f"{_META_PREFIX}{name}")
 
 
+def names_of(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """The completion of an option whose value names an object of this kind."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from gateway.cli.client.name_completion import complete_kind  # noqa: PLC0415  # an HTTP client
+
+        return complete_kind(context, kind, incomplete)
+
+    return complete
+
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, expose_value=False, callback=_store_option, help="Print JSON."
 )
@@ -50,12 +62,19 @@ url_option = click.option(
     help="The URL of the gateway.",
 )
 tenant_option = click.option(
-    "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_store_option, help="The tenant's slug."
+    "--tenant",
+    "-t",
+    envvar="GATEWAY_TENANT",
+    expose_value=False,
+    callback=_store_option,
+    shell_complete=names_of("tenant"),
+    help="The tenant's slug.",
 )
 _profile_option = click.option(
     "--profile",
     expose_value=False,
     callback=_store_option,
+    shell_complete=names_of("profile"),
     help="The profile at whose MCP URL to call, which a key of one profile requires.",
 )
 data_dir_option = click.option(

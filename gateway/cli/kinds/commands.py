@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from gateway.cli.bulk import ObjectAction, Objects, act_on_each, several_objects
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_admin, with_tenant
 from gateway.cli.exit_codes import ExitCode
@@ -16,6 +17,7 @@ from gateway.cli.input.declarations import Declaration, for_each, read_declarati
 from gateway.cli.input.declared_items import send_all
 from gateway.cli.input.json_fields import JsonObject, pick, text_at
 from gateway.cli.input.list_options import ListArguments, list_options_of
+from gateway.cli.input.options import yes_option
 from gateway.cli.item_commands import add_delete
 from gateway.cli.kinds.options import (
     Command,
@@ -30,6 +32,7 @@ from gateway.cli.kinds.options import (
 )
 from gateway.cli.kinds.output import render_list, render_object
 from gateway.cli.kinds.places import RENAME, naming_of, place_of, send_declared
+from gateway.cli.object_names import ObjectArgument
 from gateway.cli.output.printing import Shown, join
 from gateway.cli.output.tables import render_table
 from gateway.kinds.kind import SHOWN_ONLY, Kind
@@ -75,6 +78,7 @@ class KindCommands:
         plural = kind.plural_words
         owner = "" if kind.is_operators else _OF_TENANT
         group = Commands(name, help=self.about or f"List, show, create, set, change and delete {owner}{plural}.")
+        group.path = self._path
         self.add_list(group)
         if "show" in self.verbs:
             self._add_show(group, f"Show one {kind.words}.")
@@ -115,14 +119,30 @@ class KindCommands:
     def _add_show(self, group: click.Group, about: str) -> None:
         kind, naming = self.kind, naming_of(self.kind)
 
-        @group.command("show", help=about)
-        @click.argument("name", metavar=naming.metavar)
-        @self._run
-        def show_item(context: AdminContext, name: str) -> None:
-            path = place_of(context, kind, naming.find(context, name))
+        def read(context: AdminContext, item: str) -> JsonObject:
+            path = place_of(context, kind, item)
             found = context.admin.get(path)
-            facts = () if self.facts is None or context.as_json else self.facts(context, path)
-            context.show(found, lambda: render_object(kind, found, base=context.admin.url, facts=facts))
+            if self.facts is not None and not context.as_json:
+                facts[id(found)] = self.facts(context, path)
+            return found
+
+        def describe(context: AdminContext, found: JsonObject) -> Shown:
+            return render_object(kind, found, base=context.admin.url, facts=facts.get(id(found), ()))
+
+        facts: dict[int, Sequence[tuple[str, str]]] = {}
+
+        @group.command("show", help=about)
+        @several_objects(naming, has_all=False)
+        @self._run
+        def show_item(context: AdminContext, objects: Objects) -> None:
+            action = ObjectAction(
+                send=read,
+                describe=lambda _, found: describe(context, found),
+                verb="show",
+                separator="\n\n",
+                is_reading=True,
+            )
+            act_on_each(context, objects, action, noun=kind.words, is_sure=True)
 
     def _add_validate(self, group: click.Group) -> None:
         kind = self.kind
@@ -138,15 +158,21 @@ class KindCommands:
             context.show(validated, lambda: render_table(titles, rows))
 
     def _add_rotation(self, group: click.Group) -> None:
-        kind, naming = self.kind, naming_of(self.kind)
+        kind = self.kind
         about = f"Rotate the secret of {kind.one} and print the new one once. {kind.rotation}"
 
         @group.command("rotate", help=f"{about}\n\n\b\nExample:\n  gateway {self._path} rotate {kind.example_address}")
-        @click.argument("name", metavar=naming.metavar)
+        @several_objects(naming_of(kind))
+        @yes_option
         @self._run
-        def rotate_item(context: AdminContext, name: str) -> None:
-            rotated = context.admin.send("POST", place_of(context, kind, naming.find(context, name), "rotate"))
-            context.show(rotated, lambda: self.written_line(context, "rotated", rotated))
+        def rotate_item(context: AdminContext, objects: Objects, yes: bool) -> None:
+            action = ObjectAction(
+                send=lambda context, item: context.admin.send("POST", place_of(context, kind, item, "rotate")),
+                describe=lambda _, rotated: self.written_line(context, "rotated", rotated),
+                verb="rotate",
+                separator="\n\n",
+            )
+            act_on_each(context, objects, action, noun=kind.words, is_sure=yes)
 
     def written_line(self, context: AdminContext, result: str, one: JsonObject) -> Shown:
         """The line about a written object; one with a generated secret is shown whole, because that is shown once."""
@@ -206,7 +232,8 @@ class KindCommands:
                 command
             )
         metavar = f"[{first.upper()}|FILE]" if first else "[FILE]"
-        command = click.argument("target", required=False, metavar=metavar)(command)
+        completed: dict[str, Any] = {} if verb == "create" else {"cls": ObjectArgument, "naming": naming_of(kind)}
+        command = click.argument("target", required=False, metavar=metavar, **completed)(command)
         text = f"{about}\n\nFILE declares objects as JSON or YAML; - reads stdin.\n\n{self._example(verb)}"
         group.command(verb, help=text)(command)
 

@@ -14,7 +14,7 @@ import click
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, to_list, to_object, to_objects
-from gateway.cli.input.options import DURATION_OR_SECONDS
+from gateway.cli.input.options import DURATION_OR_SECONDS, names_of
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.input.times import DaysType, MillisecondsType
 from gateway.cli.kinds.option_types import (
@@ -25,7 +25,7 @@ from gateway.cli.kinds.option_types import (
     read_member,
     write_number,
 )
-from gateway.domain.members.markers import Bounds, Setter, Shape
+from gateway.domain.members.markers import Bounds, Names, Setter, Shape
 from gateway.domain.tenancy.secret_references import SecretReference
 from gateway.kinds.kind import Kind
 from gateway.kinds.members import Member, element_of, is_declared, settable, without_none
@@ -174,6 +174,7 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
         return click.option(flags, *older, one.parameter, cls=_RenamedOption, default=None, help=about)
     if one.member.option.is_file:
         return _file_option(one, about)
+    named = one.member.mark(Names)
     return click.option(
         *(f"--{name}" for name in (one.name, *one.older)),
         one.parameter,
@@ -181,6 +182,7 @@ def _click_option(one: OptionOf) -> Callable[[Command], Command]:
         type=_type(bare, one.member),
         multiple=one.is_many or one.member.option.is_map,
         metavar=one.member.option.metavar or ("VALUE" if one.member.is_secret else None),
+        shell_complete=None if named is None else names_of(named.kind),
         help=about,
     )
 

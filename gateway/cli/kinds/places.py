@@ -1,5 +1,6 @@
 """Paths of the objects of a kind in the admin API, given a name, another key, an id, or a declaration."""
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -10,9 +11,8 @@ from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import text_in
 from gateway.cli.input.declared_items import address_and_fields
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
-from gateway.cli.item_commands import BY_NAME, Naming
+from gateway.cli.object_names import Naming, known_by, naming_by_id, naming_by_key, suggest
 from gateway.domain.identifiers import is_minted
-from gateway.domain.tenancy.keys import KeyState
 from gateway.kinds.kind import Kind
 
 RENAME = "rename"
@@ -21,34 +21,15 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 def naming_of(kind: Kind[Any]) -> Naming:
-    """The placeholder for an object, and the function that returns the segment of its path."""
+    """The naming of the objects of a kind."""
     if kind.is_operators:
-        return Naming(metavar=kind.keyed.upper(), is_operators=True)
-    if kind.is_found_by_key:
-        return Naming(metavar="URI", find=lambda context, name: segment_of(context, kind, name))
-    if kind.key_in:
-        return Naming(metavar="NAME", find=lambda context, name: segment_of(context, kind, name))
-    if kind.address != "id":
-        return BY_NAME
-    return Naming(metavar=kind.name.upper(), find=lambda context, given: find_id(context, kind, given))
-
-
-def find_id(context: AdminContext, kind: Kind[Any], given: str) -> str:
-    """The id of the object with this id or name; of several with the name, the active one.
-
-    Raises:
-        Failure: no object has the name, or several have it.
-    """
-    if is_minted(given):
-        return given
-    items = [one for one in context.admin.pages(place_of(context, kind)) if given in {one.get("id"), one.get("name")}]
-    found = [one for one in items if text_at(one, "status", "state") in {"", KeyState.ACTIVE}] or items
-    if not found:
-        raise Failure(f"the tenant has no {kind.words} with the id or name {given}", ExitCode.NOT_FOUND)
-    if len(found) > 1:
-        ids = ", ".join(text_at(one, "id") for one in found)
-        raise Failure(f"{len(found)} {kind.plural_words} have the name {given}; give an id: {ids}", ExitCode.USAGE)
-    return text_at(found[0], "id")
+        return naming_by_key(kind, metavar=kind.keyed.upper(), is_operators=True)
+    if kind.is_found_by_key or kind.key_in:
+        naming = naming_by_key(kind, metavar="URI" if kind.is_found_by_key else "NAME")
+        return replace(naming, find=lambda context, name: segment_of(context, kind, name))
+    if kind.address == "id":
+        return naming_by_id(kind, metavar=f"{known_by(kind)[0].upper()}|ID")
+    return naming_by_key(kind, metavar="NAME")
 
 
 def place_of(context: AdminContext, kind: Kind[Any], *parts: str) -> str:
@@ -71,7 +52,8 @@ def segment_of(context: AdminContext, kind: Kind[Any], name: str) -> str:
         items = to_objects(context.admin.get(f"{path}?{kind.query_key}={quote(name, safe='')}").get("items"))
     item = next((item for item in items if text_at(item, kind.keyed) == name), None)
     if item is None:
-        raise Failure(f"no such {kind.words}", ExitCode.NOT_FOUND)
+        near = suggest(context, naming_of(kind), name)
+        raise Failure(f"no such {kind.words}{near}", ExitCode.NOT_FOUND, is_suggested=True)
     return text_at(item, "id")
 
 
@@ -92,6 +74,8 @@ def send_declared(
     if not kind.key_in:
         member = kind.keyed if kind.is_operators else kind.address
         address, fields = address_and_fields(body, member)
+        if kind.address == "id":
+            address = naming_of(kind).find(context, address)
         fields = {**fields, member: address} if kind.is_operators and method == "PUT" else fields
         if kind.is_renamed and method == "PATCH" and RENAME in fields:
             fields = {**fields, member: fields[RENAME]}

@@ -38,7 +38,9 @@ class PersonSession(SignedInPerson):
     def owner(self) -> AccountOwner:
         """The person as the owner of accounts at upstreams."""
         person = self.person
-        return AccountOwner(tenant=person.tenant, id=person.id, subject=person.principal, name=f"user:{person.principal}")
+        return AccountOwner(
+            tenant=person.tenant, id=person.id, subject=person.principal, name=f"user:{person.principal}"
+        )
 
     @property
     def sign_out_path(self) -> str:

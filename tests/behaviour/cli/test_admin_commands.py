@@ -320,7 +320,7 @@ async def test_a_trail_is_exported_and_verified_with_its_key(terminal: Terminal)
     part = ExportVerifier([public]).verify(io.BytesIO(printed.out.encode()))
     assert (whole.faults, whole.entries, part.faults, part.entries) == ([], 2, [], 2)
     assert found["keys"][0]["public"] in table.out
-    assert (refused.code, refused.out) == (1, "")
+    assert (refused.code, refused.out) == (2, "")
 
 
 async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(terminal: Terminal) -> None:

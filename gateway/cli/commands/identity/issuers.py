@@ -12,8 +12,10 @@ from gateway.cli.input.options import DURATION, DURATION_OR_SECONDS
 from gateway.cli.input.references import parse_reference, write_reference
 from gateway.cli.input.secrets import read_secret
 from gateway.cli.input.times import write_duration
-from gateway.cli.item_commands import add_delete, add_show, pair_of
+from gateway.cli.item_commands import add_action, add_delete, add_show, pair_of
 from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.printing import Shown
 from gateway.cli.output.tables import render_pairs
 from gateway.kinds.identity import ISSUER
@@ -161,7 +163,7 @@ def create_issuer(
 
 
 @issuer.command("update")
-@click.argument("name")
+@object_argument(naming_of(ISSUER))
 @_admit_option
 @_profile_option
 @_with_options
@@ -192,15 +194,6 @@ def update_issuer(
         before = {member: stored[member] for member in _CONFIGURED_INTROSPECTION if member in stored}
         wanted["introspection"] = (before | introspection) if introspection.get("client_id", True) else None
     changed = context.admin.send("PATCH", path, wanted)
-    context.show(changed, lambda: _describe(changed))
-
-
-@issuer.command("refresh-keys")
-@click.argument("name")
-@with_tenant
-def refresh_keys(context: AdminContext, name: str) -> None:
-    """Drop the cached signing keys of an issuer on all replicas, and fetch them again; sessions of its people end."""
-    changed = context.admin.send("POST", context.tenant_path(_NOUN, name, "refresh-keys"))
     context.show(changed, lambda: _describe(changed))
 
 
@@ -267,6 +260,14 @@ def _text(found: JsonObject, part: str, name: str) -> str:
     return write_reference(reference) if reference else text_at(client, name)
 
 
+_NAMES = naming_of(ISSUER)
 KindCommands(kind=ISSUER).add_list(issuer)
-add_show(issuer, _NOUN, "Show an issuer.", describe=_describe)
-add_delete(issuer, _NOUN, "Delete an issuer with its people; their sessions end.")
+add_show(issuer, _NOUN, "Show an issuer.", describe=_describe, naming=_NAMES)
+add_action(
+    issuer,
+    "refresh-keys",
+    "Drop the cached signing keys of issuers on all replicas, and fetch them again; sessions of their people end.",
+    naming=_NAMES,
+    describe=lambda _, found: _describe(found),
+)
+add_delete(issuer, _NOUN, "Delete an issuer with its people; their sessions end.", naming=_NAMES)

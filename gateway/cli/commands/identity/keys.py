@@ -13,10 +13,12 @@ from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
 from gateway.cli.input.options import DURATION, yes_option
 from gateway.cli.item_commands import add_action
 from gateway.cli.kinds.commands import KindCommands
-from gateway.cli.kinds.places import find_id, naming_of
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import ObjectArgument
 from gateway.cli.output.tables import render_table
 from gateway.kinds.identity import KEY
 
+_NAMING = naming_of(KEY)
 _COMMANDS = KindCommands(
     kind=KEY,
     about="List, show, create, change, rotate, revoke and delete a tenant's keys.",
@@ -26,7 +28,7 @@ key = _COMMANDS.group()
 
 
 @key.command("rotate")
-@click.argument("name", metavar="[KEY]", required=False)
+@click.argument("name", cls=ObjectArgument, naming=_NAMING, metavar="[KEY]", required=False)
 @click.option(
     "--overlap",
     type=DURATION,
@@ -58,17 +60,16 @@ def rotate_key(context: AdminContext, name: str | None, overlap: int, **bulk: Un
     if name is None:
         rotate_all(context, body, bulk)
         return
-    rotated = context.admin.send("POST", context.tenant_path(KEY.plural, find_id(context, KEY, name), "rotate"), body)
+    rotated = context.admin.send("POST", context.tenant_path(KEY.plural, _NAMING.find(context, name), "rotate"), body)
     context.show(rotated, lambda: _COMMANDS.written_line(context, "rotated", rotated))
 
 
-add_action(key, KEY.plural, "end-old-secret", "End the old secret of a key now.", naming=naming_of(KEY), result="ended")
+add_action(key, "end-old-secret", "End the old secret of a key now.", naming=_NAMING)
 add_action(
     key,
-    KEY.plural,
     "revoke",
     "Revoke a key on all replicas; it remains in the list. On a terminal, the command asks first.",
-    naming=naming_of(KEY),
+    naming=_NAMING,
     result="revoked",
 )
 

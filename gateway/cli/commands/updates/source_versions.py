@@ -5,6 +5,7 @@ from typing import TypedDict, Unpack
 
 import click
 
+from gateway.cli.bulk import ObjectAction, Objects, act_on_each, several_objects
 from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
@@ -14,11 +15,14 @@ from gateway.cli.input.import_request import Upload, upload
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, text_at, to_object
 from gateway.cli.input.options import limit_option, yes_option
 from gateway.cli.input.secrets import parse_credentials
+from gateway.cli.kinds.places import naming_of
+from gateway.cli.object_names import object_argument
 from gateway.cli.output.printing import Shown, echo, prompt
 from gateway.cli.output.progress import Progress
 from gateway.cli.output.reports import join_parts, render_report, render_warnings
 from gateway.cli.output.source_changes import count_changes, render_changes, render_differences
 from gateway.cli.output.tables import clean, count, render_pairs, render_table, thousands
+from gateway.kinds.sources import SOURCE
 
 _NOUN = "sources"
 _COLUMNS = ("version", "active", "origin", "restored", "tools", "bytes", "created", "digest")
@@ -39,22 +43,28 @@ class ActivationArguments(TypedDict):
 
 
 @click.command("refresh")
-@click.argument("name")
+@several_objects(naming_of(SOURCE))
 @_shrink_option
+@yes_option
 @with_tenant
-def refresh_source(context: AdminContext, name: str, allow_removals: bool) -> None:
-    """Refresh a source from its URL now; a change becomes a proposal.
+def refresh_source(context: AdminContext, objects: Objects, allow_removals: bool, yes: bool) -> None:
+    """Refresh sources from their URLs now; a change becomes a proposal.
 
     \b
     Example:
       gateway source refresh pets
     """
-    found = context.admin.send("POST", _path(context, name, "refresh"), {"allow_removals": allow_removals})
-    context.show(found, lambda: _render_refresh(found))
+    body = {"allow_removals": allow_removals}
+    action = ObjectAction(
+        send=lambda context, name: context.admin.send("POST", _path(context, name, "refresh"), body),
+        describe=lambda _, found: _render_refresh(found),
+        verb="refresh",
+    )
+    act_on_each(context, objects, action, noun="source", is_sure=yes)
 
 
 @click.command("propose")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @click.argument("spec", metavar="FILE")
 @entry_option
 @_dry_run_option
@@ -81,7 +91,7 @@ def propose_source(
 
 
 @click.command("diff")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @with_tenant
 def show_diff(context: AdminContext, name: str) -> None:
     """Show the proposal of a source, with every difference from the active version."""
@@ -90,7 +100,7 @@ def show_diff(context: AdminContext, name: str) -> None:
 
 
 @click.command("review")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @credential_option
 @login_option
 @with_tenant
@@ -124,7 +134,7 @@ def review_proposal(context: AdminContext, name: str, credentials: tuple[str, ..
 
 
 @click.command("activate")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @click.argument("version", required=False, type=click.IntRange(min=1))
 @credential_option
 @login_option
@@ -156,7 +166,7 @@ def activate_version(
 
 
 @click.command("refuse")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @yes_option
 @with_tenant
 def refuse_proposal(context: AdminContext, name: str, yes: bool) -> None:
@@ -170,7 +180,7 @@ def refuse_proposal(context: AdminContext, name: str, yes: bool) -> None:
 
 
 @click.command("rollback")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @click.argument("version", required=False, type=click.IntRange(min=1))
 @credential_option
 @login_option
@@ -198,7 +208,7 @@ def rollback_source(
 
 
 @click.command("versions")
-@click.argument("name")
+@object_argument(naming_of(SOURCE))
 @limit_option
 @with_tenant
 def list_versions(context: AdminContext, name: str, limit: int | None) -> None:

@@ -14,7 +14,9 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import text_at
 from gateway.cli.kinds.commands import KindCommands
+from gateway.cli.kinds.places import naming_of
 from gateway.cli.limits import WEBHOOK_S
+from gateway.cli.object_names import object_argument
 from gateway.cli.transport_failures import transport_failure
 from gateway.kinds.deliveries import WEBHOOK
 
@@ -22,7 +24,7 @@ webhook = KindCommands(kind=WEBHOOK).group()
 
 
 @webhook.command("test")
-@click.argument("name")
+@object_argument(naming_of(WEBHOOK))
 @click.argument("uri")
 @click.option(
     "--secret", envvar="GATEWAY_WEBHOOK_SECRET", help="The signing secret; safer in the environment variable."
