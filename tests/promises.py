@@ -28,6 +28,7 @@ TITLES = {
     "CAL-3": "unknown tool, resource, prompt: the protocol's own error",
     "CAL-4": "a handler that fails costs one call",
     "CAL-5": "malformed, oversized and batched messages: the protocol's own error",
+    "OPR-3": "operators are named keys, people and workloads with roles, and every trail names them",
     "OPR-2": "secrets in files are replaced while the gateway serves: passwords, operator and metrics keys",
     "CLN-1": "every listed tool is taken by the clients of the table of limits, or they are named with the reason",
     "CAP-1": "capabilities are declared only when they are there",

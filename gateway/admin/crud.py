@@ -193,7 +193,10 @@ class Noun(Generic[T]):
                 find_one = partial(self.find, call.tenant, admin.catalog, key)
                 found, cursor = await _find(find_one, rules, call.query), None
             else:
-                found, cursor = await read_list(admin.cursors, call.tenant, rules, call.query, read=read_tenant)
+                seen = cast("Callable[[T], bool] | None", call.sees)
+                found, cursor = await read_list(
+                    admin.cursors, call.tenant, rules, call.query, read=read_tenant, sees=seen
+                )
             items = await self.show(admin, call.tenant, found)
             return AdminResponse(content=page(items=items, next_cursor=cursor))
 

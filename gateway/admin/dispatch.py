@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from email.message import Message
 from functools import partial
 from types import MappingProxyType
+from typing import NamedTuple
 
 import anyio
 from starlette.requests import Request
@@ -28,18 +29,22 @@ from gateway.admin.endpoint import (
 from gateway.admin.etags import read_creates_only, read_expected, write_tag
 from gateway.admin.idempotency import read_key, respond_once, takes_key
 from gateway.admin.limits import BODY_TIMEOUT_S
+from gateway.admin.operator_roles import NamedOperator
 from gateway.catalog.tenants import find_tenant, find_trail
-from gateway.catalog.transaction import Author
+from gateway.catalog.transaction import Author, RequestOrigin
 from gateway.domain.audit import OPERATOR_RULE, RuleKind
 from gateway.domain.fairness.thread_kinds import CATALOG_CHANGES
 from gateway.domain.fairness.threads import run_in_thread
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import INSTALLATION, TenantId
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import DecidingRule, Forbidden, GatewayError, NotFound
 from gateway.identity.authenticator import Authenticator
-from gateway.identity.permissions import limit_to_kind, require
+from gateway.identity.operators import OperatorDirectory, as_operator, is_of_installation
+from gateway.identity.permissions import EVERY_KIND, limit_to_kind, require
 from gateway.identity.refusal_trail import note_refusal
 from gateway.openapi.query.words import is_near
+from gateway.telemetry.limits import MAX_CLIENT_NAME_LENGTH
 from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, has_body, read_body
 from gateway.web.models import ListQuery, NoBody, PageQuery
@@ -51,10 +56,27 @@ _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestGate:
-    """The authenticator and the limits that check a request before its body is read."""
+    """The authenticator, the limits and the rights that check a request before its body is read."""
 
     credentials: Authenticator
     limits: AdminLimits
+    operators: OperatorDirectory
+
+
+class _PathTenant(NamedTuple):
+    """The tenant in a path, with its slug and its creator."""
+
+    tenant: TenantId
+    slug: str
+    created_by: str | None
+
+
+class _Admitted(NamedTuple):
+    """The tenant of an authorised request, the principal as which its caller acts there, and the tenants it sees."""
+
+    tenant: TenantId
+    caller: Caller
+    sees: Callable[[Tenant], bool] | None = None
 
 
 class PathDispatcher:
@@ -70,7 +92,7 @@ class PathDispatcher:
         fixed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._admin = admin
-        self._credentials, self._limits = gate.credentials, gate.limits
+        self._credentials, self._limits, self._operators = gate.credentials, gate.limits, gate.operators
         self._methods = methods
         self._fixed = fixed
         allowed = sorted({*methods, "HEAD"} if "GET" in methods else methods)
@@ -98,7 +120,7 @@ class PathDispatcher:
         admit(size=declared or 0)
         with self._limits.opened(caller, address):
             path = _read_path(request, self._fixed)
-            tenant = await self._authorise(caller, route, path)
+            admitted = await self._authorise(caller, route, path)
             media_type = _read_media_type(request.headers.get("content-type", ""))
             is_sent = route.body is not NoBody and not (route.body.is_optional and not has_body(request.scope))
             if is_sent and media_type not in route.body.media_types:  # guard: admin-media-type
@@ -110,8 +132,13 @@ class PathDispatcher:
             if declared is None and body:
                 admit(size=len(body))
             received = Received(
-                tenant=tenant,
-                by=Author(caller=caller, correlation_id=correlation_id_of(request.scope)),
+                tenant=admitted.tenant,
+                by=Author(
+                    caller=admitted.caller,
+                    correlation_id=correlation_id_of(request.scope),
+                    origin=_origin_of(request, route, address),
+                ),
+                sees=admitted.sees,
                 path=path,
                 query=request.query_params.multi_items(),
                 body=body,
@@ -131,22 +158,43 @@ class PathDispatcher:
             return await _stream(request, result.lines, route.media_type)
         return _write(request, result)
 
-    async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
+    async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> _Admitted:
         """Return the tenant in the path, after checking that the caller may send this request for the tenant."""
+        if isinstance(caller, Principal) and is_of_installation(caller):
+            rights = await self._operators.rights_of(caller)
+            if not any(one.is_unlimited for one in rights):
+                return await self._admit_named(NamedOperator(principal=caller, rights=rights), route, path)
+            caller = as_operator(caller)
         if "t" not in path:
             if isinstance(caller, Principal):  # guard: admin-operator-only
                 _check_route_scope(caller, route)
-            return NO_TENANT
+                return _Admitted(NO_TENANT, caller)
+            return _Admitted(INSTALLATION, caller)
         if isinstance(caller, Operator):
-            if route.reads_trail:
-                return await find_trail(self._admin.catalog, path["t"])
-            return (await find_tenant(self._admin.catalog, path["t"])).id
+            return _Admitted((await self._find(route, path["t"])).tenant, caller)
         if path["t"] not in {caller.slug, caller.tenant}:  # guard: admin-tenant-of-the-path
             raise NotFound("no such tenant", rule=DecidingRule(RuleKind.TENANT))
         if route.scopes == OPERATOR_ONLY:
             raise _operator_only()  # guard: admin-operator-only-of-a-tenant
         require(caller, caller.tenant, min(route.scopes & caller.scopes or route.scopes))  # guard: admin-scope
-        return caller.tenant
+        return _Admitted(caller.tenant, caller)
+
+    async def _admit_named(self, named: NamedOperator, route: Route, path: Mapping[str, str]) -> _Admitted:
+        """Return the tenant in the path, and the principal as which an operator with a role acts there."""
+        if "t" not in path:
+            return _Admitted(INSTALLATION, named.principal, named.act(route))
+        found = await self._find(route, path["t"])
+        return _Admitted(found.tenant, named.act_in(found.tenant, found.slug, found.created_by, route))
+
+    async def _find(self, route: Route, name: str) -> _PathTenant:
+        """Return the tenant of this slug or id; for a route that reads a trail, also a deleted one."""
+        try:
+            tenant = await find_tenant(self._admin.catalog, name)
+        except NotFound:
+            if not route.reads_trail:
+                raise
+            return _PathTenant(await find_trail(self._admin.catalog, name), name, None)
+        return _PathTenant(tenant.id, tenant.slug, tenant.created_by)
 
 
 def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
@@ -223,6 +271,13 @@ def _check_route_scope(caller: Principal, route: Route) -> None:
 
 def _operator_only() -> Forbidden:
     return Forbidden("only the operator may do this", rule=OPERATOR_RULE)
+
+
+def _origin_of(request: Request, route: Route, address: str) -> RequestOrigin:
+    """The origin of a request as the audit trail names it; the name of the client is its own word."""
+    named = request.headers.get("user-agent", "")[:MAX_CLIENT_NAME_LENGTH]
+    way = "apply" if route.applied_kind == EVERY_KIND else "rest"
+    return RequestOrigin(address=address, way=way, client=named if named.isprintable() else "")
 
 
 def _target_of(request: Request) -> str:

@@ -24,6 +24,7 @@ from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
 from gateway.registry.connections.connections import Connections
 from gateway.registry.cursors import Cursors
@@ -56,6 +57,8 @@ class Received:
     body: bytes
     media_type: str
     expected: Expected
+    sees: Callable[[Tenant], bool] | None = None
+    """True for a tenant that the caller sees in lists; None: it sees all."""
     creates_only: bool = False
     """True if `If-None-Match: *` forbids the replacement of an existing object."""
 
@@ -71,6 +74,7 @@ class AdminRequest(Generic[B_co, Q_co]):
     body: B_co
     expected: Expected
     creates_only: bool
+    sees: Callable[[Tenant], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +176,7 @@ class Endpoint(Generic[B, Q]):
             body=body,
             expected=received.expected,
             creates_only=received.creates_only,
+            sees=received.sees,
         )
         return await self.handle(admin, call)
 

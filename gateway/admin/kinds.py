@@ -10,12 +10,13 @@ from pydantic import BaseModel
 
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import AllOptions, Noun, endpoint
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
+from gateway.admin.endpoint import ADMIN, AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
 from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
 from gateway.catalog.kinds.collection import Collection
 from gateway.catalog.kinds.minting_collection import MintingCollection
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.keys import Scope
 from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.kinds.kind import Kind, T
 from gateway.kinds.members import keeps
@@ -63,6 +64,12 @@ class KindEndpoints(Generic[T]):
         """True unless paths have ids, which the gateway chooses, or the tenant, which only a creation makes."""
         return self.collection.kind.address == "name"
 
+    @property
+    def _readers(self) -> frozenset[Scope]:
+        """The scopes of keys that may show one object; a tenant is shown to its own admins."""
+        kind = self.collection.kind
+        return kind.writers if kind.is_operators and not kind.is_tenants else ADMIN
+
     def routes(self) -> Sequence[Route]:
         """Build the endpoints of all verbs."""
         kind, noun, models = self.collection.kind, self.noun, self.models
@@ -86,7 +93,8 @@ class KindEndpoints(Generic[T]):
                 {201: models.minted},
                 **self._options(f"create_{kind.name}", f"Create {kind.one}: {kind.about}.", {429}),
             ),
-            noun.show_route(f"Show {kind.one}.", self.collection.get),
+            # guard: operator-kinds-shown
+            noun.show_route(f"Show {kind.one}.", self.collection.get, scopes=self._readers),
             *self._changes(noun.item, "", creates=self._creates_by_put),
             *self._rotations(),
             *(self._changes(noun.path, f"_by_{kind.query_key}", creates=True) if kind.is_found_by_key else ()),

@@ -43,11 +43,18 @@ class ReadInOrder(Protocol[T_co]):
 
 
 async def read_list(
-    cursors: Cursors, tenant: TenantId, listing: ListRules[T], query: PageQuery, *, read: ReadInOrder[T]
+    cursors: Cursors,
+    tenant: TenantId,
+    listing: ListRules[T],
+    query: PageQuery,
+    *,
+    read: ReadInOrder[T],
+    sees: Callable[[T], bool] | None = None,
 ) -> tuple[Sequence[T], str | None]:
     """Return the requested page of a list, and the cursor of the next page; the cursor is None on the last page.
 
-    A list that is searched or filtered is read until the page is full or the list ends.
+    A list that is searched or filtered is read until the page is full or the list ends, and so is one of which the
+    caller sees a part.
 
     Raises:
         InvalidCursor: the cursor was not issued for this tenant, list, search, filters and order.
@@ -55,13 +62,14 @@ async def read_list(
     order = listing.order_of(query)
 
     async def read_matching(*, after: str | None, limit: int) -> Sequence[T]:
-        size = _READ_BATCH_SIZE if is_narrowed(query) else limit
+        size = _READ_BATCH_SIZE if sees is not None or is_narrowed(query) else limit
         found: list[T] = []
         while len(found) < limit:
             items = await read(after=after, limit=size, order=order)
             for start in range(0, len(items), _COMPARE_BATCH_SIZE):
                 compared = items[start : start + _COMPARE_BATCH_SIZE]
-                found += [item for item in compared if listing.matches(item, query)]
+                seen = compared if sees is None else [item for item in compared if sees(item)]
+                found += [item for item in seen if listing.matches(item, query)]
                 # guard: list-search-slices
                 await checkpoint()  # a description has up to 16,384 characters; a comparison of 200 of them takes 60 ms
             if len(items) < size:

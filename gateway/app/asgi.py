@@ -99,7 +99,7 @@ def build_admin(
         calls=runtime.calls,
         secret_keys=secret_keys,
     )
-    gate = RequestGate(credentials=runtime.credentials, limits=limits)
+    gate = RequestGate(credentials=runtime.credentials, limits=limits, operators=runtime.operators)
     return [reference_route(limits), Mount("/admin/v1", routes=admin_routes(admin, gate))]
 
 

@@ -4,12 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from gateway.catalog.identity.access_rules import find_rights
+from gateway.catalog.identity.operators.operator_keys import OPERATOR_KEYS
 from gateway.catalog.identity.people import store_person
-from gateway.domain.identifiers import KeyId, TenantId, is_grant_id
+from gateway.domain.identifiers import INSTALLATION, KeyId, TenantId, is_grant_id
 from gateway.domain.tenancy.access import Rights
 from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.domain.tenancy.principals import Principal
+from gateway.identity.operators import OperatorRecords
 from gateway.store.database.limits import PROMPT_S
 from gateway.store.engine import Store
 from gateway.store.identity import grants, issuers, keys
@@ -50,6 +52,12 @@ class KeyLookup:
             access = await ACCESS.get(found.tenant, db)
         named = [replace(issuer, access_scopes=access.scopes_of_issuer(issuer.name)) for issuer in found.issuers]
         return replace(found, issuers=tuple(named))
+
+    async def find_operators(self) -> OperatorRecords:
+        """Return the rights of all operators."""
+        async with self._store.transaction(INSTALLATION) as db:
+            found = await OPERATOR_KEYS.rows.load(INSTALLATION, db)
+        return OperatorRecords(keys={one.key: one.rights for one in found})
 
     async def enter(self, person: Key) -> Key:
         """Return the stored person; a new person is stored first.

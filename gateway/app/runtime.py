@@ -47,6 +47,7 @@ from gateway.identity.oauth.account_tokens import LINK_PURPOSE, AccountLinks, St
 from gateway.identity.oauth.provider_checks import ProviderChecks
 from gateway.identity.oauth.relying_party import RelyingParty
 from gateway.identity.oauth.subject_tokens import SubjectTokens
+from gateway.identity.operators import OperatorDirectory
 from gateway.identity.own_audiences import OwnAudiences
 from gateway.identity.people import IssuerDirectory, People, TokenVerifiers
 from gateway.protocol.sessions.orphaned_sessions import OrphanedSessions
@@ -75,6 +76,7 @@ class Runtime:
     secrets: CredentialCache
     views: ViewCache
     credentials: Authenticator
+    operators: OperatorDirectory
     key_uses: KeyUseLog
     connections: Connections
     calls: CallPipeline
@@ -119,11 +121,10 @@ def build_runtime(
     spawn = infrastructure.tasks.spawn
     stores = session_stores(infrastructure.bus, spawn=spawn, idle_s=settings.session_idle_s)
     live = build_live_parts(infrastructure, secrets, delegations, stores)
-    processes = ResultProcesses()
+    processes, pages = ResultProcesses(), PageLimits.of(settings.list_page_items)
     renderer = ResultRenderer(stores.overflow, processes)
     results = ResultReader(stores.overflow, infrastructure.upstream.room, processes)
     dependencies = HandlerDependencies(code, tokens, queries, live.requests, delegations, results, processes)
-    pages = PageLimits.of(settings.list_page_items)
     views = ViewCache(Binder(infrastructure.upstream, secrets, Validators(), dependencies), code=code, limits=pages)
     credentials, key_uses = _build_authenticator(infrastructure, operator_key, settings, people)
     orphans = OrphanedSessions(stores.sessions, credentials.has_ended, spawn=spawn)
@@ -137,6 +138,7 @@ def build_runtime(
         secrets=secrets,
         views=views,
         credentials=credentials,
+        operators=OperatorDirectory(KeyLookup(infrastructure.store).find_operators),
         key_uses=key_uses,
         connections=connections,
         calls=CallPipeline(limiter, infrastructure.refusals, renderer, metrics, safeguards),

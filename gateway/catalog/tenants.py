@@ -1,11 +1,13 @@
 """Creation of tenants, and the lookup of existing and deleted ones."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gateway.catalog.limits import MAX_NAMED
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, record
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, copy_to_installation, record
 from gateway.domain.audit import AnchorKind
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.tenants import SLUG, DeletedTenant, Tenant
 from gateway.errors import Conflict, NameConflict, NameTaken, NotFound
 from gateway.kinds.identity import TENANT
@@ -23,7 +25,8 @@ async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Au
     Raises:
         NameTaken: another tenant has the slug.
     """
-    tenant = TENANT.make(slug, {"name": name})
+    creator = by.caller.key if isinstance(by.caller, Principal) else None
+    tenant = replace(TENANT.make(slug, {"name": name}), created_by=creator)
     entry = CatalogChange(action=CREATION, target=slug, after=tenant)
     try:
         async with catalog.store.transaction(tenant.id) as db:
@@ -32,9 +35,11 @@ async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Au
             anchor_key = catalog.sealer.derive(ANCHOR_PURPOSE)
             await anchors.insert(tenant.id, db, key=anchor_key, kind=AnchorKind.CREATED)
             await record(tenant.id, catalog, entry, db=db, by=by, revision=tenant.revision)
+            moved = await copy_to_installation(tenant.id, catalog, entry, db=db, by=by)
     except NameTaken:
         conflict = NameConflict(name=slug, owner=f"tenant:{slug}")
         raise NameTaken(f"the slug {slug} is taken", conflicts=[conflict]) from None
+    await announce(catalog, moved)
     return tenant
 
 

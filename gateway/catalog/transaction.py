@@ -6,7 +6,7 @@ are still valid at its commit.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
@@ -16,19 +16,22 @@ from gateway.catalog.limits import PUBLISH_TIMEOUT_S
 from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.catalog.sources.worker_pool import WorkerPool
 from gateway.definitions.changed_fields import describe_change
-from gateway.domain.audit import CallRecord
+from gateway.domain.audit import AnchorKind, CallRecord
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.http.idempotency import Attempt
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import INSTALLATION, TenantId
 from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
 from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.policy import PROTECTING, Limits, Policy
-from gateway.domain.tenancy.principals import Caller, Operator
+from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import AuditUnavailable, Conflict, NotFound, RedisUnavailable
 from gateway.store import idempotency, tenants
-from gateway.store.audit import entries
+from gateway.store.audit import anchors, entries
+from gateway.store.audit.anchors import ANCHOR_PURPOSE
+from gateway.store.audit.hash_chain import CREATION
 from gateway.store.encryption import EnvelopeCipher
-from gateway.store.engine import Db, Store
+from gateway.store.engine import Db, Store, scoped
+from gateway.telemetry.log_context import CLAIMED_CLIENT
 from gateway.upstream.auth.key_sets import KeySets
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.secret_stores.stores import SecretStores
@@ -41,11 +44,22 @@ GATEWAY = Operator(name="gateway")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestOrigin:
+    """The origin of a request: the address, the way (`rest` or `apply`), and the name that the client gives itself."""
+
+    address: str
+    way: str
+    client: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
     """The principal that makes a change, and the identifiers of its request."""
 
     caller: Caller
     correlation_id: str
+    origin: RequestOrigin | None = None
+    """None for a change that no request of the admin API makes."""
     attempt: Attempt | None = None
     """The attempt of a request with an `Idempotency-Key`; the change commits only if the attempt owns the record."""
 
@@ -132,6 +146,8 @@ class CatalogChange:
     detail: dict[str, object] = field(default_factory=dict[str, object])
     before: object | None = None
     after: object | None = None
+    is_installations: bool = False
+    """True if the trail of the installation has a copy of the entry: only the operator makes such changes."""
 
 
 class OpenChanges:
@@ -166,6 +182,8 @@ class OpenChanges:
         Raises:
             NotFound: the tenant does not exist.
         """
+        if self.tenant == INSTALLATION:
+            await begin_installation(self.catalog, self.db)
         if await tenants.lock(self.tenant, self.db) is None:
             raise NotFound("no such tenant")
 
@@ -182,11 +200,13 @@ class OpenChanges:
             NotFound: the tenant does not exist.
             Conflict: another attempt at the same request has taken over.
         """
-        self.revision = await tenants.advance(self.tenant, self.db)
+        self.revision = await advance(self.tenant, self.catalog, self.db)
         self._entry = entry
         yield self.db
         entry.detail |= self.origin
         await record(self.tenant, self.catalog, entry, db=self.db, by=self.by, revision=self.revision)
+        if entry.is_installations:
+            self.announce(await copy_to_installation(self.tenant, self.catalog, entry, db=self.db, by=self.by))
 
 
 @asynccontextmanager
@@ -227,6 +247,49 @@ async def record(
     """
     if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):  # guard: idempotency-fenced
         raise Conflict("the request took too long, and another replica repeated it; this attempt changed nothing")
+    await _append(tenant, catalog, entry, db=db, by=by, revision=revision)
+
+
+async def copy_to_installation(
+    tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, db: Db, by: Author
+) -> CatalogMoved:
+    """Append a copy of an entry to the trail of the installation, in the transaction of the tenant's change.
+
+    Return the event to publish after the commit. The row of the tenant is locked before that of the installation.
+    """
+    copied = replace(entry, detail={**entry.detail, "tenant": tenant})
+    async with scoped(db, INSTALLATION, back_to=tenant):
+        revision = await advance(INSTALLATION, catalog, db)
+        await _append(INSTALLATION, catalog, copied, db=db, by=by, revision=revision)
+    return CatalogMoved(tenant=INSTALLATION, revision=revision)
+
+
+async def advance(tenant: TenantId, catalog: CatalogContext, db: Db) -> int:
+    """Return the next revision of the tenant; the first change of the installation creates its row and its trail.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    if tenant == INSTALLATION:
+        await begin_installation(catalog, db)
+    return await tenants.advance(tenant, db)
+
+
+async def begin_installation(catalog: CatalogContext, db: Db) -> None:
+    """Create the row of the installation unless it exists, with the anchor and the first entry of its trail.
+
+    The transaction is that of the installation.
+    """
+    if not await tenants.insert_installation(db):
+        return
+    await anchors.insert(INSTALLATION, db, key=catalog.sealer.derive(ANCHOR_PURPOSE), kind=AnchorKind.CREATED)
+    by, entry = Author(caller=GATEWAY, correlation_id=""), CatalogChange(action=CREATION, target=INSTALLATION)
+    await _append(INSTALLATION, catalog, entry, db=db, by=by, revision=1)
+
+
+async def _append(
+    tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, db: Db, by: Author, revision: int
+) -> None:
     sides = await describe_change(entry.before, entry.after, key=catalog.chain_key)
     await entries.append_change(
         tenant,
@@ -236,14 +299,24 @@ async def record(
         target=entry.target,
         correlation_id=by.correlation_id,
         revision=revision,
-        detail={**entry.detail, **sides, **(detail_of(by.caller) or {})},
+        detail={**entry.detail, **sides, **detail_of(by)},
         chain_key=catalog.chain_key,
     )
 
 
-def detail_of(caller: Caller) -> dict[str, object] | None:
-    """The members that the detail of an audit entry has for its author: the name of the operator key that was used."""
-    return {"operator_key": caller.key} if isinstance(caller, Operator) and caller.key else None
+def detail_of(by: Author) -> dict[str, object]:
+    """The members that the detail of an audit entry has for an operator: its key, and the origin of its request."""
+    caller, origin = by.caller, by.origin
+    if isinstance(caller, Principal) and not caller.operator:
+        return {}
+    members: dict[str, object] = {}
+    if key := caller.key:
+        members["operator_key"] = key
+    if origin is not None:
+        members |= {"address": origin.address, "way": origin.way}
+        if origin.client:
+            members[CLAIMED_CLIENT] = origin.client
+    return members
 
 
 async def announce(catalog: CatalogContext, event: Event) -> None:

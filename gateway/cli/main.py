@@ -36,6 +36,10 @@ _COMMANDS = {
         "Show and set the ceilings of a tenant's limits, and the bounds of its admins.",
     ),
     "egress": ("gateway.cli.commands.tenants:egress", "Show and set the private upstreams of a tenant."),
+    "operator": (
+        "gateway.cli.commands.identity.operators:operator",
+        "Manage the operators of the installation, and read its audit trail.",
+    ),
     "key": ("gateway.cli.commands.identity.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
     "issuer": (
         "gateway.cli.commands.identity.issuers:issuer",

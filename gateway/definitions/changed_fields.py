@@ -22,8 +22,8 @@ from gateway.definitions.credential_names import is_credential_name
 from gateway.definitions.limits import MAX_RECORDED_DEPTH, MAX_RECORDED_TEXT_LENGTH, MAX_SIDE_BYTES
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.secret import Secret
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.recorded_fields import Recording
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import search
 
 _SEARCHED_LENGTH = 8_000

@@ -27,6 +27,14 @@ IssuerId = NewType("IssuerId", str)
 SignInId = NewType("SignInId", str)
 ConsentId = NewType("ConsentId", str)
 AccountId = NewType("AccountId", str)
+OperatorKeyId = NewType("OperatorKeyId", str)
+
+INSTALLATION = TenantId("_installation")
+"""The owner of operator keys, of issuers of operators and of the trail of the installation.
+
+It has a row among the tenants, which no list has. Its id and its slug `*` are in no path, because no slug can have such
+characters.
+"""
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20

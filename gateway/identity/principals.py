@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from gateway.catalog.snapshots.limits import STALE_S
-from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.identifiers import INSTALLATION, KeyId, TenantId
 from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.domain.tenancy.principals import Caller, Principal
 
@@ -46,7 +46,15 @@ def principal_of(key: Key, slug: str, secret: KeySecret | None = None) -> Princi
         profile=key.profile,
         version=(secret or key.secret).number if key.issuer is None else key.version,
         is_person=key.issuer is not None,
+        operator=operator_of(key),
     )
+
+
+def operator_of(key: Key) -> str:
+    """Return the name of the operator whose stored key or person this is; empty for one of a tenant."""
+    if key.tenant != INSTALLATION:
+        return ""
+    return key.name if key.issuer is None else key.principal
 
 
 def secret_of(principal: Principal, key: Key) -> KeySecret | None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from gateway.kinds import credentials, deliveries, identity, primitives, selections, sources, updates
+from gateway.kinds import credentials, deliveries, identity, operators, primitives, selections, sources, updates
 from gateway.kinds.kind import Kind
 
-_MODULES = (primitives, selections, updates, deliveries, identity, sources, credentials)
+_MODULES = (primitives, selections, updates, deliveries, identity, operators, sources, credentials)
 
 
 def _is_collected(one: object) -> TypeGuard[Kind[Any]]:

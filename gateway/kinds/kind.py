@@ -114,8 +114,8 @@ class Kind(Generic[T]):
     writers: frozenset[Scope] = frozenset({Scope.ADMIN})
     """The scopes of keys that may change objects; empty for the operator."""
     is_operators: bool = False
-    """True if the objects are the operator's: no tenant is in their paths, and no limit applies. Only writers list
-    them, but keys of admins may show the one that they belong to.
+    """True if the objects are the operator's: no tenant is in the path of their list, and only writers list them.
+    Keys of admins may show the tenant that they belong to; other objects belong to the installation.
     """
     generates: str = ""
     """The description of the secret that the gateway generates, which only creation and rotation return."""
@@ -139,6 +139,11 @@ class Kind(Generic[T]):
     """Returns the kind and name of each object that one refers to in a form that the marker `Names` does not cover."""
     built_in: T | None = None
     """An object that every tenant has; it is not stored and cannot be changed."""
+
+    @property
+    def is_tenants(self) -> bool:
+        """True for the kind of the tenants themselves."""
+        return self.address == "t"
 
     @property
     def words(self) -> str:

@@ -2,9 +2,9 @@
 
 from gateway.domain.identifiers import ProfileId
 from gateway.domain.members.formats import LABEL
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import Guardrail
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, ProfileCosts
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.kinds.kind import Kind, Limit, ListFilter
 
 PROFILE_LIMIT = Limit(most=200, reason="each one is compiled with every snapshot of the catalog")

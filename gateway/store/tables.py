@@ -3,7 +3,7 @@
 from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Double, Integer, LargeBinary, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
-SCHEMA = "0055"
+SCHEMA = "0057"
 """The revision of these tables, which the code requires; a test compares it with the newest migration."""
 
 metadata = MetaData()
@@ -18,6 +18,7 @@ tenants = Table(
     Column("name", Text, nullable=False),
     Column("revision", BigInteger, nullable=False),
     Column("created_at", _timestamp, nullable=False),
+    Column("created_by", Text),
 )
 
 sources = Table(

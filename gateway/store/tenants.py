@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ARRAY, ColumnElement, Integer, Text, bindparam, column, func, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_into
 
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import INSTALLATION, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import NotFound
@@ -17,6 +18,9 @@ from gateway.store.tables import tenants
 _FOUND = func.tenant_revisions(bindparam("wanted", type_=ARRAY(Text))).table_valued("id", "revision")
 _REVISIONS = select(_FOUND.c.id, _FOUND.c.revision)
 """Built once, because the revisions of all tenants in use are read every few seconds."""
+
+_NAMED = func.slugs_of_tenants(bindparam("wanted", type_=ARRAY(Text))).table_valued("id", "slug")
+_SLUGS = select(_NAMED.c.id, _NAMED.c.slug)
 
 
 def _tenant_columns() -> dict[str, ColumnElement[Any]]:
@@ -38,6 +42,14 @@ _IS_NAMED = tenants.c.id == bindparam("tenant")
 _REVISION = select(tenants.c.revision).where(_IS_NAMED)
 _ADVANCE = update(tenants).where(_IS_NAMED).values(revision=tenants.c.revision + 1).returning(tenants.c.revision)
 """Built once, because each change executes it."""
+
+
+async def insert_installation(db: Db) -> bool:
+    """Add the row of the installation; False if it exists."""
+    added = insert_into(tenants).values(
+        id=INSTALLATION, slug="*", name="The installation", revision=1, created_at=func.now()
+    )
+    return (await db.execute(added.on_conflict_do_nothing().returning(tenants.c.id))).one_or_none() is not None
 
 
 async def find(db: Db, slug: str) -> Tenant | None:
@@ -89,6 +101,12 @@ async def revisions(db: Db, ids: Collection[TenantId]) -> Mapping[TenantId, int]
     """The current revisions of the tenants in `ids` that exist; bypasses row-level security."""
     rows = await db.execute(_REVISIONS, {"wanted": list(ids)})
     return {TenantId(row["id"]): row["revision"] for row in rows.mappings()}
+
+
+async def slugs(db: Db, ids: Collection[str]) -> Mapping[str, str]:
+    """The slugs of the tenants in `ids` that exist, by id; bypasses row-level security."""
+    rows = await db.execute(_SLUGS, {"wanted": list(ids)})
+    return {row["id"]: row["slug"] for row in rows.mappings()}
 
 
 async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list[Tenant]:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from gateway.domain.tenancy.keys import Scope
+from gateway.kinds.index import OPERATORS_KINDS
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import Declared
 from gateway.kinds.singleton import Singleton
@@ -22,7 +23,19 @@ from tests.support.stand import running_stand
 
 SLUG, OTHER = "acme", "globex"
 OPERATOR, NOBODY, FOREIGN = "operator", "nobody", "admin of another tenant"
-PRINCIPALS = (OPERATOR, *Scope, FOREIGN, NOBODY)
+SUPPORT, AUDITOR, FINANCE, CREATOR = "support", "auditor", "finance", "creator"
+OF_TENANT, OF_OTHER, OF_PROFILES = "administrator", "administrator of another", "administrator of profiles"
+OPERATORS: Mapping[str, Mapping[str, object]] = {
+    SUPPORT: {"role": "support"},
+    AUDITOR: {"role": "auditor"},
+    FINANCE: {"role": "finance"},
+    CREATOR: {"role": "creator"},
+    OF_TENANT: {"role": "administrator", "tenants": [SLUG]},
+    OF_OTHER: {"role": "administrator", "tenants": [OTHER]},
+    OF_PROFILES: {"role": "administrator", "kinds": ["profile"]},
+}
+"""The operators with limited rights, by the member of the creation of their keys."""
+PRINCIPALS = (OPERATOR, *Scope, FOREIGN, NOBODY, *OPERATORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +73,23 @@ async def world(servers: TestServers) -> AsyncGenerator[World]:
         gateway = stand.gateway
         generated = await generate_tenant(gateway, stand.upstreams[0], SLUG)
         await gateway.create_tenant(OTHER)
+        for kind in OPERATORS_KINDS:
+            if not kind.is_tenants:
+                (await gateway.admin.post(f"/{kind.plural}", json=dict(kind.example))).raise_for_status()
         keys: dict[str, str | None] = {scope: await gateway.create_key(SLUG, scope) for scope in Scope}
         keys |= {OPERATOR: OPERATOR_KEY, NOBODY: None, FOREIGN: await gateway.create_key(OTHER, "admin")}
+        for name, rights in OPERATORS.items():
+            body = {"name": name.replace(" ", "-"), **rights}
+            made = (await gateway.admin.post("/operator-keys", json=body)).raise_for_status()
+            keys[name] = made.json()["secret"]
         yield World(gateway, generated, keys)
+
+
+def operators_object(kind: Kind[Any]) -> Manifest:
+    """An object of a kind of the operator: the first tenant, or the example of the kind."""
+    if kind.is_tenants:
+        return {"name": SLUG, "members": {"name": "Taken over"}}
+    return {"name": kind.key_sent(kind.example), "members": dict(kind.whole_example)}
 
 
 def list_path(kind: Declared) -> str:
@@ -75,7 +102,7 @@ async def item_path(world: World, kind: Declared, one: Manifest) -> str:
     """The path of a stored object."""
     if isinstance(kind, Singleton):
         return list_path(kind)
-    if kind.is_operators:
+    if kind.is_tenants:
         return f"/tenants/{SLUG}"
     if kind.address == "name":
         return f"{list_path(kind)}/{quote(one['name'], safe='')}"

@@ -49,7 +49,9 @@ class Stand:
         if self.owner.is_closed():  # with all connections of a database, which a test has ended
             answer = (await self.gateway.admin.get("/tenants", params={"limit": 200})).raise_for_status()
             return [tenant["slug"] for tenant in answer.json()["items"]]
-        return [str(row["slug"]) for row in await self.owner.fetch("select slug from tenants")]
+        return [
+            str(row["slug"]) for row in await self.owner.fetch("select slug from tenants where id <> '_installation'")
+        ]
 
     async def _remove(self, tenant: str) -> None:
         with anyio.fail_after(60):

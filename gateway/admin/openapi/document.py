@@ -137,7 +137,7 @@ def statuses_of(route: Route) -> frozenset[int]:
     has_body = route.body is not NoBody
     return frozenset(route.problems).union(
         {400, 401, 403, 429, 500, 503},
-        {404} if "{t}" in route.path else (),
+        {404} if "{" in route.path else (),
         {413} if has_body or route.method == "POST" else (),
         {415} if has_body else (),
         {412} if _is_conditional(route) else (),
@@ -227,7 +227,8 @@ def _is_conditional(route: Route) -> bool:
 
 
 def _tag(route: Route) -> str:
-    return next((word for word in route.path.split("/")[3:4]), route.path.split("/")[1])
+    _, first, *others = route.path.split("/")
+    return others[1] if first == "tenants" and len(others) > 1 else first
 
 
 def _reference(model: type[BaseModel]) -> Json:

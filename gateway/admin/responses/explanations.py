@@ -8,9 +8,9 @@ from pydantic import Field
 from gateway.admin.responses.models import FaultShown
 from gateway.admin.responses.primitives import TriedRequest
 from gateway.domain.listed.client_limits import ClientFinding
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import GuardrailAction, GuardrailPhase
 from gateway.domain.tenancy.policy import Decision, Safety
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.web.models import ResponseModel
 
 

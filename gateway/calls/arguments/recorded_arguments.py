@@ -18,7 +18,7 @@ from gateway.calls.arguments.limits import (
 from gateway.definitions.credential_names import is_count, is_secret_name
 from gateway.definitions.policy.argument_selection import ArgumentSelection, Selected, Treatment
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import search_all
 
 _HASH_CHARACTERS = 32

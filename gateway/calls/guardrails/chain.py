@@ -26,8 +26,8 @@ from gateway.domain.fairness.large_work import run_large
 from gateway.domain.identifiers import TenantId
 from gateway.domain.refusals import CallBlocked, ResultBlocked, ResultBusy
 from gateway.domain.results import Contents, Messages
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, HookFailure, HookSettings
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import search
 from gateway.errors import DecidingRule
 from gateway.telemetry.metrics import Metrics

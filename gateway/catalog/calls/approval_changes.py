@@ -65,7 +65,7 @@ class ApprovalChanges:
                 outcome=approval.id,
                 correlation_id=approval.correlation_id if by is None else by.correlation_id,
                 digest=approval.digest if is_new else comment,
-                detail=None if by is None else detail_of(by.caller),
+                detail=None if by is None else detail_of(by) or None,
                 action=f"approval.{'requested' if is_new else approval.state.value}",
             )
         )

@@ -237,13 +237,14 @@ class Collection(Generic[T]):
     async def write_new(self, opened: OpenChanges, new: T) -> T:
         """Create an object in open changes; see `create`."""
         key = self.kind.key_of(new)
-        entry = CatalogChange(action=self.kind.action("create"), target=key, detail={"id": new.id})
+        entry = self._entry("create", key, new)
         async with opened.one(entry) as db:
             await self._refuse_taken(opened.tenant, db, key)
             limit = self.kind.limit
             if limit is not None and await self.rows.count(opened.tenant, db) >= limit.most:  # guard: kind-bounded
                 plural = self.kind.plural_words
-                raise LimitExceeded(f"the tenant has {limit.most} {plural} (the limit); delete unused ones")
+                owner = "installation" if self.kind.is_operators else "tenant"
+                raise LimitExceeded(f"the {owner} has {limit.most} {plural} (the limit); delete unused ones")
             new = entry.after = await self._completed(opened, None, new)
             await self._describe(opened, entry, None, new)
             if self.check is not None:
@@ -277,13 +278,8 @@ class Collection(Generic[T]):
         """Replace an object in open changes; see `change`. The caller holds the lock of the tenant."""
         check_tag(self.tag(current), expected)
         revised = await self._completed(opened, current, revised)
-        entry = CatalogChange(
-            action=self.kind.action("update"),
-            target=self.kind.key_of(revised),
-            detail={"id": current.id},
-            before=current,
-            after=revised,
-        )
+        entry = self._entry("update", self.kind.key_of(revised), current)
+        entry.before, entry.after = current, revised
         async with opened.one(entry) as db:
             await self._describe(opened, entry, current, revised)
             if (key := self.kind.key_of(revised)) != self.kind.key_of(current):
@@ -300,7 +296,8 @@ class Collection(Generic[T]):
         """Remove an object in open changes; see `remove`. The caller holds the lock of the tenant."""
         check_tag(self.tag(current), expected)
         key = self.kind.key_of(current)
-        entry = CatalogChange(action=self.kind.action("delete"), target=key, detail={"id": current.id}, before=current)
+        entry = self._entry("delete", key, current)
+        entry.before = current
         async with opened.one(entry) as db:
             await self._describe(opened, entry, current, None)
             if self.in_use is not None:
@@ -321,6 +318,12 @@ class Collection(Generic[T]):
         """Store a changed object in open changes, without checks and without an entry."""
         del current
         await self.rows.save(opened.tenant, opened.db, revised)
+
+    def _entry(self, verb: str, key: str, one: T) -> CatalogChange:
+        """The entry of a change; the trail of the installation has a copy of what happens to a tenant as a whole."""
+        return CatalogChange(
+            action=self.kind.action(verb), target=key, detail={"id": one.id}, is_installations=self.kind.is_tenants
+        )
 
     async def _read(self, tenant: TenantId, catalog: CatalogContext, name: str, expected: Expected = None) -> T | None:
         async with catalog.store.transaction(tenant) as db:

@@ -8,8 +8,8 @@ from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.catalog.updates.signatures import is_secret
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import Guardrail, GuardrailAction, GuardrailPhase, HookSettings
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.patterns import PATTERNS
 from gateway.errors import Fault, InvalidBody, ReferenceMissing
 from gateway.kinds.selections import GUARDRAIL

@@ -1,11 +1,12 @@
-"""The collections of all declared kinds: those of the modules of this package, and plain ones of the other kinds."""
+"""The collections of all declared kinds: those of the modules of two packages, and plain ones of the other kinds."""
 
 from collections.abc import Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeGuard
 
-import gateway.catalog.kinds as package
+import gateway.catalog.identity.operators as of_operators
+import gateway.catalog.kinds as of_tenants
 from gateway.catalog.kinds.collection import Collection
 from gateway.kinds.index import KINDS, OPERATORS_KINDS
 from gateway.store.kinds.rows import rows_of
@@ -17,6 +18,7 @@ def _is_collection(one: object) -> TypeGuard[Collection[Any]]:
 
 _MODULES = [
     import_module(f"{package.__name__}.{each.name}")
+    for package in (of_tenants, of_operators)
     for each in iter_modules(package.__path__)
     if each.name != __name__.rpartition(".")[2]
 ]

@@ -96,7 +96,7 @@ class KeyCollection(MintingCollection[Key]):
         """Store a new key with the digest of a generated text."""
         minted = mint_key(key=KeyId(new.id))
         opened.generated[new.id] = minted.text
-        secret = replace(_secret(opened.catalog, minted), made_by=new.secret.made_by)
+        secret = replace(digested(opened.catalog, minted), made_by=new.secret.made_by)
         await self.rows.insert(opened.tenant, opened.db, replace(new, secret=secret))
 
     async def renew(self, opened: OpenChanges, current: Key) -> tuple[Key, str]:
@@ -143,7 +143,7 @@ async def _renew(opened: OpenChanges, current: Key, *, overlap: timedelta) -> tu
         opened.detail("old_secret_until", former.ends_at.isoformat() if former.ends_at else None)
     minted = mint_key(key=KeyId(current.id))
     made_by = await _makers(opened)
-    secret = replace(_secret(opened.catalog, minted, after=current), made_by=made_by)
+    secret = replace(digested(opened.catalog, minted, after=current), made_by=made_by)
     revised = replace(current, secret=secret, former=former)
     await check_changed_key(opened.tenant, opened.db, current, revised, by=opened.by)
     await ROWS.save(opened.tenant, opened.db, revised)
@@ -151,7 +151,7 @@ async def _renew(opened: OpenChanges, current: Key, *, overlap: timedelta) -> tu
     return replace(revised, version=current.version + 1), minted.text
 
 
-def _secret(catalog: CatalogContext, minted: MintedKey, *, after: Key | None = None) -> KeySecret:
+def digested(catalog: CatalogContext, minted: MintedKey, *, after: Key | None = None) -> KeySecret:
     """The next secret of a key: a digest of its text, which is stored instead of the text."""
     digest = digest_key(minted.text, catalog.sealer.derive(PEPPER_PURPOSE))
     number = 1 if after is None else after.secret.number + 1

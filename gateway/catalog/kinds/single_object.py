@@ -19,7 +19,7 @@ from gateway.catalog.transaction import (
 )
 from gateway.domain.identifiers import TenantId
 from gateway.kinds.members import settable, values_of
-from gateway.kinds.singleton import S, Singleton
+from gateway.kinds.singleton import OPERATOR, S, Singleton
 from gateway.store.engine import Db
 from gateway.store.kinds.single_row import SingleRow
 
@@ -132,6 +132,7 @@ class SingleObject(Generic[S]):
             return current
         name = self.kind.name
         entry = CatalogChange(action=f"{name}.update", target=name, before=current, after=wanted)
+        entry.is_installations = self.kind.writers == OPERATOR
         async with opened.one(entry):
             if self.check is not None:
                 await self.check(opened, current, wanted)

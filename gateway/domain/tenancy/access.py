@@ -13,7 +13,7 @@ from gateway.domain.members.formats import CALLER, PERSON
 from gateway.domain.members.markers import About, Check, Form, Length, Option, Shape
 from gateway.domain.members.values import check_printable
 from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.limits import MAX_ACCESS_RULES, MAX_ROLE_RULES, MAX_WHO
+from gateway.domain.tenancy.limits import MAX_ACCESS_RULES, MAX_ROLE_KINDS, MAX_ROLE_RULES, MAX_WHO
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import Rule
 
@@ -114,7 +114,7 @@ class RoleRule:
     reason: Annotated[_Reason, About("The reason, for administrators.")] = ""
     kinds: Annotated[
         _Kinds,
-        Length(most=30),
+        Length(most=MAX_ROLE_KINDS),
         About(
             "Limits the role `administer` to manifests of these kinds, such as `profile`: their objects can be set and"
             " removed by an application, and nothing else of the admin API can be used. By default, no limit."

@@ -9,10 +9,10 @@ from gateway.domain.identifiers import GuardrailId, ProfileId
 from gateway.domain.members.markers import About, Bounds, Length, Option, Packed, Shape
 from gateway.domain.members.values import CredentialName, ShortText, Url
 from gateway.domain.primitives import Primitive
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.selection import compile_selection
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.tools import PrimitiveOrigin, Tool
 
 

@@ -4,6 +4,10 @@ MAX_ACCESS_RULES = 500
 """Access rules of one tenant; a replica reads all of them for each caller's view of the primitives."""
 MAX_ROLE_RULES = 100
 """Rules about the roles of people. Chosen, not measured: a group needs one rule."""
+MAX_OPERATOR_TENANTS = 100
+"""Tenants to which the role of one operator is limited. Chosen, not measured: more are a role without a limit."""
+MAX_ROLE_KINDS = 30
+"""Kinds to which a role is limited; there are about 20."""
 MAX_WHO = 100
 """Callers that one rule names. Groups cover more callers than any list of names."""
 

@@ -46,12 +46,16 @@ class Principal:
     """The expiry of the access token; None for a key, because its expiry can change."""
     token: InboundToken | None = field(default=None, compare=False, repr=False)
     """None for a key, and for a call that continues after the person's token expired: an approved call or a task."""
+    operator: str = ""
+    """The name of the operator that acts in the tenant; empty for a principal of the tenant itself."""
     thumbprint: str | None = field(default=None, compare=False)
     """The thumbprint of the client's key to which the access token is bound; None if it is bound to none."""
 
     @property
     def name(self) -> str:
         """The name in logs and audit entries."""
+        if self.operator:
+            return f"operator:{self.operator}"
         return f"user:{self.subject}" if self.is_person else f"key:{self.key}"
 
     @property

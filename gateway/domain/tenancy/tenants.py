@@ -8,6 +8,7 @@ from typing import Annotated
 from gateway.domain.identifiers import TenantId
 from gateway.domain.members.formats import LABEL, PRINTABLE
 from gateway.domain.members.markers import About, Form, JsonFormat, Length, Option, Setter, Shape, StoredAs
+from gateway.domain.tenancy.recorded_fields import Omitted
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 """A DNS label (RFC 1123): lower-case letters, digits and inner hyphens, at most 63 characters."""
@@ -46,6 +47,8 @@ class Tenant:
     ] = ""
     version: Annotated[int, StoredAs("revision")]
     created_at: datetime
+    created_by: Omitted[str | None] = None
+    """The operator with the role `creator` that created it: the id of its key, or its subject; None for others."""
 
     def __post_init__(self) -> None:
         """Use the slug as the default of the name."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import jsonschema_rs
 
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.limits import MAX_COMPILED, MAX_JOINED_PATTERN_BYTES
 
 _BLANK = r"[\t-\r\x1c-\x20]"

@@ -6,8 +6,8 @@ Callers limit the size of the text; every step is linear in it.
 import re
 from collections.abc import Iterator, Mapping
 
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.checksums import has_card, has_iban
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.normalization import (
     fold,
     fold_spaced,

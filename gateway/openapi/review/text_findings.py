@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from gateway.domain.json_access import Object, point, tokens_of
 from gateway.domain.sources import CompiledOperation
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.invisible import is_concealing
 from gateway.domain.text_search.look_alikes import find_alike, has_mixed_letters
 from gateway.domain.text_search.search import search_all

@@ -74,7 +74,8 @@ async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange
     """
     ends = (await db.execute(_ENDS, {"tenant": tenant, "writer": CATALOG})).one()
     last, previous = ends.seq, START if ends.mac is None else ends.mac
-    if change["action"] != CREATION and last != change["revision"] - 1:  # guard: audit-break
+    is_first = change["action"] == CREATION and change["revision"] == 1  # others are of tenants, in the installation's
+    if not is_first and last != change["revision"] - 1:  # guard: audit-break
         log.error("audit_trail_broken", tenant_id=tenant, expected=change["revision"] - 1, found=last)
         previous = await _append(tenant, db, _break_row(tenant, change, last), previous, change["chain_key"])
     reference = b"" if ends.number is None else refer_to(TrailHead(ends.number, ends.head))

@@ -31,6 +31,12 @@ async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
     return KEYS.read(row) if row else None
 
 
+async def of_ids(tenant: TenantId, db: Db, ids: Collection[KeyId]) -> Sequence[Key]:
+    """The tenant's keys with these ids."""
+    rows = await db.execute(select(keys).where(keys.c.tenant_id == tenant, keys.c.id.in_(list(ids))))
+    return [KEYS.read(row) for row in rows.mappings()]
+
+
 async def is_granted(tenant: TenantId, db: Db, scope: Scope, *, besides: KeyId | None = None) -> bool:
     """True if a key of the tenant that is neither revoked nor expired has the scope; `besides` does not count."""
     query = select(keys.c.id).where(*_is_valid_with(tenant, scope))

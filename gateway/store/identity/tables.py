@@ -33,6 +33,18 @@ keys = Table(
     Column("former_made_by", ARRAY(Text), nullable=False),
 )
 
+operator_keys = Table(
+    "operator_keys",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),  # also of the key in `keys` that has the secret
+    Column("name", Text, nullable=False),
+    Column("members", LargeBinary, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
+)
+
 issuers = Table(
     "issuers",
     metadata,

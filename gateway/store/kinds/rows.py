@@ -57,7 +57,7 @@ class Rows(Generic[T]):
         self._mapper = mapper
         self._columns = {one.name: one.column for one in members_of(kind.of)}
         self._key = self.view.c[self._columns[kind.keyed]]
-        self._owner = "id" if kind.is_operators else "tenant_id"
+        self._owner = "id" if kind.is_tenants else "tenant_id"
         self._counted = counted
         self._named = counted if named is None else named
 

@@ -15,6 +15,7 @@ from gateway.kinds.kind import TIMES, Kind
 from gateway.kinds.manifests import Declared
 from gateway.kinds.members import STATUS, Member, keeps, members_of, settable, status_of
 from gateway.kinds.singleton import Singleton
+from gateway.kinds.singletons import CEILINGS, POLICY
 from gateway.web.kinds.models import models_of
 from tests.support.generated_objects import (
     EVERY,
@@ -23,19 +24,28 @@ from tests.support.generated_objects import (
     has_own_value,
 )
 from tests.support.kind_world import (
+    AUDITOR,
+    CREATOR,
+    FINANCE,
     FOREIGN,
     NOBODY,
+    OF_OTHER,
+    OF_PROFILES,
     OPERATOR,
+    OPERATORS,
     PRINCIPALS,
     SLUG,
+    SUPPORT,
     World,
     body_of,
     item_path,
     list_path,
+    operators_object,
     renumbered,
 )
 from tests.support.manifests import Manifest, contains
 
+_READS = frozenset({"get", "list"})
 _UNAUTHENTICATED, _FORBIDDEN, _MISSING = 401, 403, 404
 each_kind = pytest.mark.parametrize("kind", [*EVERY, *OPERATORS_KINDS], ids=lambda one: one.name)
 each_kind_of_tenants = pytest.mark.parametrize("kind", EVERY, ids=lambda one: one.name)
@@ -51,16 +61,48 @@ def _wanted_status(kind: Declared, principal: str, verb: str) -> int:
         return 0
     if principal == NOBODY:
         return _UNAUTHENTICATED
-    is_operators = isinstance(kind, Kind) and kind.is_operators
+    if principal in OPERATORS:
+        return _wanted_of_operator(kind, principal, verb)
+    is_operators, is_tenants = isinstance(kind, Kind) and kind.is_operators, isinstance(kind, Kind) and kind.is_tenants
     if principal == FOREIGN:
-        return _FORBIDDEN if is_operators and verb in {"list", "create"} else _MISSING
+        is_outside = is_operators and (not is_tenants or verb in {"list", "create"})
+        return _FORBIDDEN if is_outside else _MISSING
     scopes = kind.readers if isinstance(kind, Singleton) and verb == "get" else kind.writers
-    if verb == "get" and is_operators:
+    if verb == "get" and is_tenants:
         scopes = frozenset({Scope.ADMIN})  # a tenant's admin sees its own tenant
     if verb == "list" and isinstance(kind, Kind) and not is_operators and not kind.writers:
         scopes = frozenset({Scope.ADMIN})
     is_apply = verb == "apply" and principal != Scope.ADMIN  # the path needs the scope, whatever the kind
     return _FORBIDDEN if principal not in scopes or is_apply else 0
+
+
+def _wanted_of_operator(kind: Declared, principal: str, verb: str) -> int:
+    """The status of a refusal that follows from the role of an operator; the matrix has the tenant `acme`."""
+    is_tenants = isinstance(kind, Kind) and kind.is_tenants
+    is_installations = isinstance(kind, Kind) and kind.is_operators and not is_tenants
+    if is_tenants and verb == "list":
+        return 0
+    if is_installations:
+        return 0 if verb in _READS and principal in {SUPPORT, AUDITOR} else _FORBIDDEN
+    if is_tenants and verb == "create":
+        return 0 if principal == CREATOR else _FORBIDDEN
+    if principal in {CREATOR, OF_OTHER}:
+        return _MISSING
+    if principal == SUPPORT:
+        return 0 if verb in _READS else _FORBIDDEN
+    if principal == AUDITOR:
+        return 0 if verb == "get" and (is_tenants or _is_of_trail(kind)) else _FORBIDDEN
+    if principal == FINANCE:
+        return 0 if verb == "get" and (is_tenants or kind in {CEILINGS, POLICY}) else _FORBIDDEN
+    if principal == OF_PROFILES:
+        return 0 if verb == "apply" and kind.name == "profile" else _FORBIDDEN
+    if verb in _READS or (verb == "apply" and Scope.ADMIN in kind.writers):
+        return 0
+    return 0 if Scope.ADMIN in kind.writers else _FORBIDDEN
+
+
+def _is_of_trail(kind: Declared) -> bool:
+    return isinstance(kind, Singleton) and Scope.AUDIT in kind.readers
 
 
 def _requests(kind: Declared, item: str, one: Manifest) -> Iterator[tuple[str, str, str, object]]:
@@ -93,7 +135,7 @@ async def test_principals_use_the_verbs_of_the_declaration(world: World, kind: D
     (TEN-2).
     """
     is_operators = isinstance(kind, Kind) and kind.is_operators
-    one = {"name": SLUG, "members": {"name": "Taken over"}} if is_operators else world.manifests(kind)[-1]
+    one = operators_object(kind) if isinstance(kind, Kind) and kind.is_operators else world.manifests(kind)[-1]
     item = await item_path(world, kind, one)
     before, trail = (await world.gateway.admin.get(item)).text, await world.trail()
     for principal in PRINCIPALS[1:]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from gateway.catalog.identity.operators.operator_keys import OPERATOR_KEYS
 from gateway.domain.audit import AnchorKind, AuditKind, AuditRetention, CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
 from gateway.domain.credentials import CredentialLocation, StoredCredential
@@ -39,7 +40,6 @@ from gateway.domain.tenancy.accounts import AccountState, UserAccount
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.grants import ClientKind, ClientStatus, Consent, Grant, GrantSecrets, OAuthClient
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
@@ -55,18 +55,21 @@ from gateway.domain.tenancy.issuers import (
     person_id,
 )
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
+from gateway.domain.tenancy.operators import OperatorKey, OperatorRole
 from gateway.domain.tenancy.own_primitives import KEYS, OwnPrimitive, OwnTool
 from gateway.domain.tenancy.ownership import Ownership
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.sign_ins import ProviderTokens, SignIn
 from gateway.domain.tenancy.tenants import Tenant
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.updates.audit_sinks import SinkKind, TrailSink
 from gateway.domain.updates.source_changes import ImportChanges, OperationChange
 from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState, SourceProposal
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook, WebhookEventKind
 from gateway.domain.updates.webhooks import SigningSecrets, Webhook, WebhookStatus
+from gateway.kinds.operators import OPERATOR_KEY
 from gateway.store import (
     idempotency,
     jobs,
@@ -574,6 +577,7 @@ class Stored:
     sign_in: SignIn
     account: UserAccount
     client: OAuthClient
+    operator_key: OperatorKey
     consent: Consent
     grant: Grant
     source: Source
@@ -664,6 +668,11 @@ async def _grant(
     return client, consent, grant
 
 
+def make_operator_key(name: str) -> OperatorKey:
+    """An operator key, which only the installation has in a gateway."""
+    return OPERATOR_KEY.make(f"{name} operator", {"role": OperatorRole.SUPPORT})
+
+
 async def store_everything(store: Store, slug: str) -> Stored:
     """A tenant with a row in every table."""
     tenant = make_tenant(slug)
@@ -672,14 +681,13 @@ async def store_everything(store: Store, slug: str) -> Stored:
     operation = make_operation(source.id, f"{slug}_tool")
     override, credential = make_override(source.id, f"{slug}_gone"), make_credential(f"{slug} named")
     primitive = make_primitive(f"{slug}_own", refers=(f"credential:{credential.name}", f"tool:{slug}_tool"))
-    profile = make_profile(f"{slug} profile")
+    profile, approval = make_profile(f"{slug} profile"), make_approval(tenant.id, slug)
     webhook, watch, sink = make_webhook(f"{slug} hook"), make_watch(slug), make_sink(slug)
     record, guardrail = make_idempotency_record(slug), make_guardrail(slug)
     live, discovered = make_live_source(tenant.id, slug), make_live_primitive(f"{slug}_live")
-    endpoint = make_endpoint(f"{slug} endpoint")
+    endpoint, operator_key = make_endpoint(f"{slug} endpoint"), make_operator_key(slug)
     delivery = deliveries.new_delivery(endpoint.id, "approval.requested", {"tool": f"{slug} tool"}, now=NOW)
     due = Job(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
-    approval = make_approval(tenant.id, slug)
     async with store.transaction(tenant.id) as db:
         await TENANTS.insert(tenant.id, db, tenant)
         await KEY_ROWS.insert(tenant.id, db, key)
@@ -703,6 +711,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await WATCHES.insert(tenant.id, db, watch)
         person, sign_in, account = await _sign_in(tenant.id, db, issuer, credential, slug)
         client, consent, grant = await _grant(tenant.id, db, person, sign_in, slug)
+        await OPERATOR_KEYS.rows.insert(tenant.id, db, operator_key)
         await ENDPOINTS.insert_sealed(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
         await deliveries.insert(tenant.id, db, delivery)
         await jobs.remove(tenant.id, db, endpoint.id)
@@ -723,6 +732,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         sign_in=sign_in,
         account=account,
         client=client,
+        operator_key=operator_key,
         consent=consent,
         grant=grant,
         source=source,

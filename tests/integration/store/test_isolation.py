@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 
+from gateway.catalog.identity.operators.operator_keys import OPERATOR_KEYS
 from gateway.domain.audit import AuditFilter, AuditRetention
 from gateway.domain.calls.approvals import ApprovalFilter
 from gateway.domain.calls.mcp_tasks import TaskState
@@ -183,6 +184,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (ENDPOINTS, lambda v: v.endpoint),
     (CLIENTS, lambda v: v.client),
     (KEYS, lambda v: v.key),
+    (OPERATOR_KEYS.rows, lambda v: v.operator_key),
     (LIVE_SOURCES, lambda v: v.live),
     (TENANTS, lambda v: v.tenant),
     (CREDENTIALS, lambda v: v.credential),
@@ -352,6 +354,7 @@ _CALLS: Mapping[str, _Call] = {
     "idempotency.rewrap_some": lambda t, db, v: idempotency.rewrap_some(t, db, NEWER, limit=10),
     "idempotency.usage": lambda t, db, v: idempotency.usage(t, db, is_operators=False),
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
+    "keys.of_ids": lambda t, db, v: keys.of_ids(t, db, [v.key.id]),
     "keys.is_granted": lambda t, db, v: keys.is_granted(t, db, Scope.MCP),
     "keys.granted_to_others": lambda t, db, v: keys.granted_to_others(t, db, Scope.MCP, besides="", limit=9),
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
@@ -589,11 +592,15 @@ _ACROSS_TENANTS = {
     "tenants.find",
     "tenants.page",
     "tenants.revisions",
+    "tenants.slugs",
+    "tenants.insert_installation",
     "jobs.page",
     "name_owners.find_owners",
     "live_sources.all_enabled",
 }
-"""The only queries that see several tenants: the seven functions of the definer, and one that sets each in turn."""
+"""The only queries that see several tenants: the eight functions of the definer, and one that sets each in turn. The
+row of the installation is of no tenant; row-level security refuses it in a transaction of any other.
+"""
 
 
 async def _reseal(tenant: TenantId, db: Db) -> object:
@@ -821,7 +828,7 @@ async def test_every_table_of_the_database_is_behind_the_wall(wall: Wall) -> Non
 
 
 async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) -> None:
-    """Ours: the ten ways past the wall, and the cut of a trail, are granted to one role, with a fixed search path."""
+    """Ours: the eleven ways past the wall, and the cut of a trail, are granted to one role, with a fixed path."""
     rows = await wall.superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
         "has_function_privilege('gateway_app', p.oid, 'execute') as app, "
@@ -840,6 +847,7 @@ async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) ->
         "list_tenants",
         "list_due_work",
         "secret_key_uses",
+        "slugs_of_tenants",
         "tenant_revisions",
     }
     for row in rows:

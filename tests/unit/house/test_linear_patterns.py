@@ -8,7 +8,7 @@ import pytest
 _PROGRAM = """
 from gateway.definitions.changed_fields import describe_change
 from gateway.definitions.json_schema.pattern_costs import cost_of_pattern
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.search import search
 import anyio, dataclasses
 

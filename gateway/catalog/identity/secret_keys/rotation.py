@@ -18,8 +18,10 @@ import structlog
 from gateway.catalog.identity.limits import ROTATION_PAUSE_S, ROTATION_POLL_S
 from gateway.catalog.identity.secret_keys.start_check import RETAINED, describe
 from gateway.catalog.identity.secret_keys.status import REPORTED_FOR, read_state
+from gateway.catalog.tenants import get_tenant
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
+from gateway.domain.identifiers import INSTALLATION
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.secret_keys import RotationState, SecretKeysState
 from gateway.domain.tenancy.tenants import Tenant
@@ -133,7 +135,7 @@ class SecretRotation:
                 for tenant in found:
                     await self._rotate(tenant, progress)
                     after = tenant.slug
-                    progress.tenants_done += 1
+                    progress.tenants_done += tenant.id != INSTALLATION
                     await self._advance(progress, after_slug=after)
             return await self._finish()
         except _LeaseLost:
@@ -188,7 +190,15 @@ class SecretRotation:
 
     async def _page(self, after: str) -> list[Tenant]:
         async with self._store.unscoped() as db:
-            return list(await tenants.page(db, after=after or None, limit=_PAGE))
+            found = list(await tenants.page(db, after=after or None, limit=_PAGE))
+        return found if after else [*await self._installation(), *found]
+
+    async def _installation(self) -> Sequence[Tenant]:
+        """The installation, which is in no list of tenants; nothing before its first change."""
+        try:
+            return [await get_tenant(INSTALLATION, self._catalog)]
+        except NotFound:
+            return []
 
     async def _rotate(self, tenant: Tenant, progress: _Progress) -> None:
         """Re-encrypt all values of a tenant; a tenant that is removed concurrently has none."""

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.calls.guardrails.limits import MAX_TEXT_LENGTH
 from gateway.calls.guardrails.texts import TooMuchText, read_members, text_of
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.patterns import OPTIONAL, PATTERNS
 from gateway.domain.text_search.search import search
 

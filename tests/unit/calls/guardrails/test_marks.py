@@ -12,12 +12,12 @@ from gateway.calls.result_rendering import failure
 from gateway.definitions.contract.metadata import GUARDRAILS_META as NAME
 from gateway.domain.identifiers import GuardrailId
 from gateway.domain.results import ABSENT, Contents, Messages, Result
-from gateway.domain.tenancy.guardrail_checks import GuardrailCheck
 from gateway.domain.tenancy.guardrails import (
     Guardrail,
     GuardrailAction,
     GuardrailPhase,
 )
+from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.errors import UpstreamTimeout
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)

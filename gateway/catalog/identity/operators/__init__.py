@@ -1,0 +1,1 @@
+"""Operators of the installation: their keys and their rights."""

@@ -1,0 +1,89 @@
+"""Operators by name: the rights of an authenticated key or person of the installation.
+
+Authentication is that of all keys and people, in the installation's tenant, whose principals have no scopes. So a place
+that does not ask for their rights here permits them nothing.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.catalog.snapshots.limits import STALE_S
+from gateway.domain.identifiers import INSTALLATION, KeyId, TenantId
+from gateway.domain.tenancy.operators import OperatorRights
+from gateway.domain.tenancy.principals import Caller, Operator, Principal
+from gateway.errors import DatabaseUnavailable
+from gateway.identity.limits import FRESH_ISSUERS_S
+from gateway.identity.single_flight import SingleFlight
+
+_ALL = "operators"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRecords:
+    """The stored rights of operators: those of keys by id."""
+
+    keys: Mapping[KeyId, OperatorRights]
+
+    def rights_of(self, principal: Principal) -> Sequence[OperatorRights]:
+        """Return the rights of a principal of the installation."""
+        own = self.keys.get(principal.key)
+        return [] if own is None else [own]
+
+
+class OperatorDirectory:
+    """Cached rights of all operators: read again after a change, and at the latest after 1.5 s."""
+
+    def __init__(self, load: Callable[[], Awaitable[OperatorRecords]]) -> None:
+        self._load = load
+        self._turns = SingleFlight[str, OperatorRecords]()
+        self._found: OperatorRecords | None = None
+        self._read_at = -STALE_S
+        self._changes = 0
+
+    async def rights_of(self, principal: Principal) -> Sequence[OperatorRights]:
+        """Return the rights of a principal of the installation.
+
+        Raises:
+            DatabaseUnavailable: the rights cannot be read, and were not read during the last minute.
+        """
+        return (await self._records()).rights_of(principal)
+
+    def note_change(self, tenant: TenantId) -> None:
+        """Drop the cached rights if the catalog of the installation has changed."""
+        if tenant == INSTALLATION:
+            self.forget()  # guard: operator-rights-changed
+
+    def forget(self) -> None:
+        """Drop the cached rights, because they have changed."""
+        self._changes += 1
+        self._turns.forget()
+        self._found = None
+
+    async def _records(self) -> OperatorRecords:
+        age = time.monotonic() - self._read_at
+        if self._found is not None and age < FRESH_ISSUERS_S:
+            return self._found
+        try:
+            return await self._turns.take(_ALL, self._read)
+        except DatabaseUnavailable:
+            if self._found is None or age > STALE_S:
+                raise
+            return self._found
+
+    async def _read(self) -> OperatorRecords:
+        asked_at, changes = time.monotonic(), self._changes
+        found = await self._load()
+        if changes == self._changes:
+            self._found, self._read_at = found, asked_at
+        return found
+
+
+def is_of_installation(caller: Caller) -> bool:
+    """True for an operator that signed in by name."""
+    return isinstance(caller, Principal) and caller.tenant == INSTALLATION
+
+
+def as_operator(principal: Principal) -> Operator:
+    """Return the operator of the installation for a principal with the rights of an administrator without limits."""
+    return Operator(name=principal.name, key=principal.key)

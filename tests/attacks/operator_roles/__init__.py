@@ -1,0 +1,1 @@
+"""Attacks by operators with limited rights."""

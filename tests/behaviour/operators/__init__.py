@@ -1,0 +1,1 @@
+"""Operators by name: keys with roles, the trail of the installation, and its issuers."""
