@@ -30,6 +30,7 @@ from gateway.admin.etags import read_creates_only, read_expected, write_tag
 from gateway.admin.idempotency import read_key, respond_once, takes_key
 from gateway.admin.limits import BODY_TIMEOUT_S
 from gateway.admin.operator_roles import NamedOperator
+from gateway.catalog.identity.operators.break_glass import note_break_glass
 from gateway.catalog.tenants import find_tenant, find_trail
 from gateway.catalog.transaction import Author, RequestOrigin
 from gateway.domain.audit import OPERATOR_RULE, RuleKind
@@ -131,13 +132,16 @@ class PathDispatcher:
             # a streamed body has no known size before its end; this check still precedes the parser
             if declared is None and body:
                 admit(size=len(body))
+            by = Author(
+                caller=admitted.caller,
+                correlation_id=correlation_id_of(request.scope),
+                origin=_origin_of(request, route, address),
+            )
+            if await self._operators.is_break_glass(caller, address):  # guard: break-glass-noted
+                await note_break_glass(self._admin.catalog, by=by)
             received = Received(
                 tenant=admitted.tenant,
-                by=Author(
-                    caller=admitted.caller,
-                    correlation_id=correlation_id_of(request.scope),
-                    origin=_origin_of(request, route, address),
-                ),
+                by=by,
                 sees=admitted.sees,
                 path=path,
                 query=request.query_params.multi_items(),

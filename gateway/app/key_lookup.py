@@ -55,7 +55,7 @@ class KeyLookup:
 
     async def find_operators(self) -> OperatorRecords:
         """Return the rights of all operators."""
-        async with self._store.transaction(INSTALLATION) as db:
+        async with self._store.transaction(INSTALLATION, within_s=PROMPT_S) as db:
             found = await OPERATOR_KEYS.rows.load(INSTALLATION, db)
         return OperatorRecords(keys={one.key: one.rights for one in found})
 

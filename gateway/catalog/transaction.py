@@ -287,6 +287,12 @@ async def begin_installation(catalog: CatalogContext, db: Db) -> None:
     await _append(INSTALLATION, catalog, entry, db=db, by=by, revision=1)
 
 
+async def ensure_installation(catalog: CatalogContext) -> None:
+    """Begin the trail of the installation unless it has begun, so that it can be read and verified."""
+    async with catalog.store.transaction(INSTALLATION) as db:
+        await begin_installation(catalog, db)
+
+
 async def _append(
     tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, db: Db, by: Author, revision: int
 ) -> None:

@@ -109,6 +109,11 @@ MAX_BUCKETS = 10_000
 MIN_OPERATOR_KEY_LENGTH = 32
 """Characters of an operator's key: 32 hexadecimal ones have 128 random bits, which cannot be guessed."""
 
+BREAK_GLASS_EACH_S = 600.0
+"""Seconds until the use of the setting's key from the same network is an event again: a person works for minutes."""
+MAX_BREAK_GLASS = 1000
+"""Networks whose use of the setting's key was noted; a further one evicts the oldest, and is noted again."""
+
 LOOKUP_SLOT_S = 5.0
 """Seconds that a lookup waits for a slot; the client has a response by then, and retries."""
 LOOKUP_RETRY_S = 1.0

@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.catalog.snapshots.limits import STALE_S
+from gateway.domain.fairness.bounded_cache import BoundedCache
+from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import INSTALLATION, KeyId, TenantId
 from gateway.domain.tenancy.operators import OperatorRights
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import DatabaseUnavailable
-from gateway.identity.limits import FRESH_ISSUERS_S
+from gateway.identity.limits import BREAK_GLASS_EACH_S, FRESH_ISSUERS_S, MAX_BREAK_GLASS
 from gateway.identity.single_flight import SingleFlight
 
 _ALL = "operators"
@@ -24,6 +26,11 @@ class OperatorRecords:
     """The stored rights of operators: those of keys by id."""
 
     keys: Mapping[KeyId, OperatorRights]
+
+    @property
+    def has_administrator(self) -> bool:
+        """True if an operator by name administers the installation, so that the setting's key is for emergencies."""
+        return any(one.is_unlimited for one in self.keys.values())
 
     def rights_of(self, principal: Principal) -> Sequence[OperatorRights]:
         """Return the rights of a principal of the installation."""
@@ -40,6 +47,7 @@ class OperatorDirectory:
         self._found: OperatorRecords | None = None
         self._read_at = -STALE_S
         self._changes = 0
+        self._noted = BoundedCache[tuple[str, str], float](MAX_BREAK_GLASS)
 
     async def rights_of(self, principal: Principal) -> Sequence[OperatorRights]:
         """Return the rights of a principal of the installation.
@@ -48,6 +56,25 @@ class OperatorDirectory:
             DatabaseUnavailable: the rights cannot be read, and were not read during the last minute.
         """
         return (await self._records()).rights_of(principal)
+
+    async def is_break_glass(self, caller: Caller, address: str) -> bool:
+        """True for the use of a key of the setting although an administrator by name exists: once in ten minutes.
+
+        False too while the rights cannot be read, because the setting's key is the way in then.
+        """
+        if not isinstance(caller, Operator) or not caller.key:
+            return False
+        place = caller.key, client_network(address)
+        if self._noted.get(place, 0.0) > time.monotonic():
+            return False
+        try:
+            records = await self._records()
+        except DatabaseUnavailable:
+            return False
+        if not records.has_administrator:
+            return False
+        self._noted[place] = time.monotonic() + BREAK_GLASS_EACH_S
+        return True
 
     def note_change(self, tenant: TenantId) -> None:
         """Drop the cached rights if the catalog of the installation has changed."""

@@ -1,13 +1,23 @@
 """Endpoints of a tenant's audit trail."""
 
 from functools import partial
+from inspect import getdoc
 from typing import TypedDict, Unpack
 
 from pydantic import BaseModel
 
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Q, endpoint
-from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Handle, Plain, Route
+from gateway.admin.endpoint import (
+    OPERATOR_ONLY,
+    READ_AUDIT,
+    AdminDependencies,
+    AdminRequest,
+    AdminResponse,
+    Handle,
+    Plain,
+    Route,
+)
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.audit import (
     AuditFilters,
@@ -32,6 +42,7 @@ from gateway.admin.singletons import SingletonEndpoints
 from gateway.catalog import audit
 from gateway.catalog.audit_retention import read_status
 from gateway.catalog.kinds.singletons import RETENTION
+from gateway.catalog.transaction import ensure_installation
 from gateway.domain.audit import AuditFilter
 from gateway.errors import NotFound
 from gateway.web.models import NoBody, NoQuery
@@ -107,7 +118,39 @@ def _reads(
     )
 
 
+def _of_installation(
+    path: str, handle: Handle[NoBody, Q], query: type[Q], response: type[BaseModel], **more: Unpack[_More]
+) -> Route:
+    """A route that reads the trail of the installation, which begins with its first reading at the latest."""
+
+    async def run(admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
+        await ensure_installation(admin.catalog)
+        return await handle(admin, call)
+
+    called: str = getattr(handle, "__name__")  # noqa: B009  # functions have it; other callables may not
+    verb, _, noun = called.partition("_")
+    summary = (getdoc(handle) or "").partition("\n\n")[0].replace("the tenant's", "the installation's")
+    return endpoint(
+        "GET",
+        path,
+        run,
+        NoBody,
+        query,
+        {200: response},
+        called=f"{verb}_installation_{noun}",
+        summary=" ".join(summary.split()),
+        scopes=OPERATOR_ONLY,  # guard: installation-trail-of-operators
+        **more,
+    )
+
+
 ENDPOINTS = (
+    _of_installation("/audit", list_entries, AuditQuery, EntryPage),
+    _of_installation("/audit/explain", explain_entries, ExplainQuery, EntriesExplained),
+    _of_installation("/audit/verify", verify_audit, NoQuery, TrailVerified, work=WorkKind.CHECK),
+    _of_installation("/audit/export", export_audit, AuditFilters, ExportLine, media_type="application/jsonl"),
+    _of_installation("/audit/tail", follow_audit, TailQuery, ExportLine, media_type="application/jsonl"),
+    _of_installation("/audit/export-keys", list_export_keys, NoQuery, ExportKeysShown),
     _reads("/tenants/{t}/audit", list_entries, AuditQuery, EntryPage),
     _reads("/tenants/{t}/audit/explain", explain_entries, ExplainQuery, EntriesExplained),
     _reads("/tenants/{t}/audit/verify", verify_audit, NoQuery, TrailVerified, work=WorkKind.CHECK),

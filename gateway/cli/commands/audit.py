@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import click
 
 from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_api import path_of
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.audit_sinks import sink
 from gateway.cli.exit_codes import ExitCode
@@ -29,6 +30,11 @@ from gateway.cli.output.times import show_time, whole_seconds
 from gateway.domain.audit import FILTERS, AuditKind
 from gateway.kinds.singletons import RETENTION
 
+_INSTALLATION = click.option(
+    "--installation",
+    is_flag=True,
+    help="Use the trail of the installation: tenants created and deleted, operators, ceilings, private upstreams.",
+)
 _RECONNECT_OVERLAP = timedelta(seconds=60)
 _TYPES: Mapping[str, click.ParamType[Any]] = {
     "kind": click.Choice([kind.value for kind in AuditKind]),
@@ -65,21 +71,28 @@ def _filter_text(value: object) -> str:
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The maximum number of entries."
 )
 @with_filters
+@_INSTALLATION
 @with_tenant
-def list_entries(context: AdminContext, limit: int, filters: Mapping[str, str]) -> None:
+def list_entries(context: AdminContext, limit: int, filters: Mapping[str, str], *, installation: bool) -> None:
     """List audit entries, newest first."""
-    items = list(context.admin.pages(context.tenant_path("audit"), limit=limit, query=filters))
+    items = list(context.admin.pages(_path_of(context, installation), limit=limit, query=filters))
     context.show(items, lambda: render_items(items, _COLUMNS))
 
 
 @audit.command("explain")
 @click.argument("of", metavar="ID")
+@_INSTALLATION
 @with_tenant
-def explain_entries(context: AdminContext, of: str) -> None:
+def explain_entries(context: AdminContext, of: str, *, installation: bool) -> None:
     """Show the rule that decided then; ID is that of an entry, or the correlation id of a request."""
-    found = context.admin.get(f"{context.tenant_path('audit', 'explain')}?{urlencode({'of': of})}")
+    found = context.admin.get(f"{_path_of(context, installation, 'explain')}?{urlencode({'of': of})}")
     items = to_objects(found.get("items"))
     context.show(found, lambda: "\n".join(_render_explained(item) for item in items))
+
+
+def _path_of(context: AdminContext, installation: bool, *parts: str) -> str:
+    """The path of a tenant's trail, or of that of the installation."""
+    return path_of("audit", *parts) if installation else context.tenant_path("audit", *parts)
 
 
 def _render_explained(item: JsonObject) -> str:
@@ -94,15 +107,16 @@ def _render_explained(item: JsonObject) -> str:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The output of an earlier run with --json; its entries must still exist.",
 )
+@_INSTALLATION
 @with_tenant
-def verify_audit(context: AdminContext, earlier: Path | None) -> None:
+def verify_audit(context: AdminContext, earlier: Path | None, *, installation: bool) -> None:
     """Verify that no entry was changed, inserted or removed; the exit code is 1 if one was.
 
     Compares the heads of the audit trail that are stored outside the database: in Redis, and in the locations of
     GATEWAY_AUDIT_HEADS. An empty or unreachable store is listed, but is not a fault. An earlier result that is given
     with --since is compared, too.
     """
-    found = context.admin.get(context.tenant_path("audit", "verify"))
+    found = context.admin.get(_path_of(context, installation, "verify"))
     if earlier is not None:
         found = _with_earlier(found, _read_earlier(earlier))
     context.show(found, lambda: _render_verified(found))
@@ -115,32 +129,35 @@ def verify_audit(context: AdminContext, earlier: Path | None) -> None:
 @click.option(
     "--output", type=click.File("wb", lazy=True), default="-", help="The file to write; default: standard output."
 )
+@_INSTALLATION
 @with_tenant
-def export_audit(context: AdminContext, output: IO[bytes], filters: Mapping[str, str]) -> None:
+def export_audit(context: AdminContext, output: IO[bytes], filters: Mapping[str, str], *, installation: bool) -> None:
     """Export the audit trail as signed lines of JSON, which can be verified without the gateway.
 
     Without a filter, the whole trail is exported and verified. `python -m gateway.cli.audit_verifier` verifies an
     export with the public key that `gateway audit keys` names; its file works on its own.
     """
-    for chunk in context.admin.download(context.tenant_path("audit", "export"), filters):
+    for chunk in context.admin.download(_path_of(context, installation, "export"), filters):
         output.write(chunk)
 
 
 @audit.command("tail")
 @click.option("--since", "beginning", type=TimeType(), help="Also print the entries at or after this time.")
+@_INSTALLATION
 @with_tenant
-def follow_audit(context: AdminContext, beginning: datetime | None) -> None:
+def follow_audit(context: AdminContext, beginning: datetime | None, *, installation: bool) -> None:
     """Print entries as they are committed, until Ctrl-C.
 
     After a lost connection the command reconnects, and repeats no entry of the last minute. Entries that an outage
     delayed for longer may be missing then; a sink misses none. With --json each line is an entry as in an export.
     """
+    path = _path_of(context, installation, "tail")
     seen: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
     since = None if beginning is None else beginning.isoformat()
     while True:
         connected_at, latest = datetime.now(UTC).isoformat(), ""
         try:
-            for entry in _stream_entries(context, since):
+            for entry in _stream_entries(context, path, since):
                 latest = max(latest, text_at(entry, "at"))
                 if text_at(entry, "id") not in seen:
                     seen.append(text_at(entry, "id"))
@@ -152,11 +169,11 @@ def follow_audit(context: AdminContext, beginning: datetime | None) -> None:
         time.sleep(1.0)
 
 
-def _stream_entries(context: AdminContext, since: str | None) -> Iterator[JsonObject]:
+def _stream_entries(context: AdminContext, path: str, since: str | None) -> Iterator[JsonObject]:
     """Yield the entries that one connection receives."""
     wanted = {"for_s": "60"} | ({} if since is None else {"since": since})
     rest = b""
-    for chunk in context.admin.download(context.tenant_path("audit", "tail"), wanted):
+    for chunk in context.admin.download(path, wanted):
         *lines, rest = (rest + chunk).split(b"\n")
         yield from (to_object(json.loads(line)) for line in lines if line)
 
@@ -167,10 +184,11 @@ def _print_entry(context: AdminContext, entry: JsonObject) -> None:
 
 
 @audit.command("keys")
+@_INSTALLATION
 @with_tenant
-def list_keys(context: AdminContext) -> None:
+def list_keys(context: AdminContext, *, installation: bool) -> None:
     """List the public keys that sign exports of the tenant's audit trail; note them where the exports are verified."""
-    found = context.admin.get(context.tenant_path("audit", "export-keys"))
+    found = context.admin.get(_path_of(context, installation, "export-keys"))
     rows = [[text_at(key, "id"), text_at(key, "public")] for key in to_objects(found.get("keys"))]
     context.show(found, lambda: join([f"tenant {text_at(found, 'tenant')}", render_table(("key", "public"), rows)]))
 

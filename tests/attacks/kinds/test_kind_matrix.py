@@ -134,7 +134,6 @@ async def test_principals_use_the_verbs_of_the_declaration(world: World, kind: D
     """Ours: the permitted callers of a verb follow from the writers and readers of its kind; a refusal changes nothing
     (TEN-2).
     """
-    is_operators = isinstance(kind, Kind) and kind.is_operators
     one = operators_object(kind) if isinstance(kind, Kind) and kind.is_operators else world.manifests(kind)[-1]
     item = await item_path(world, kind, one)
     before, trail = (await world.gateway.admin.get(item)).text, await world.trail()
