@@ -26,7 +26,12 @@ def _try(context: AdminContext, uri: str) -> None:
 @object_argument(naming_of(RESOURCE), "uri")
 @with_tenant
 def try_resource(context: AdminContext, uri: str) -> None:
-    """Read the resource at URI as an admin, and show its contents."""
+    """Read the resource at URI as an admin, and show its contents.
+
+    \b
+    Example:
+      gateway resource try notes://today
+    """
     _try(context, uri)
 
 
@@ -34,7 +39,12 @@ def try_resource(context: AdminContext, uri: str) -> None:
 @click.argument("uri")
 @with_tenant
 def try_template(context: AdminContext, uri: str) -> None:
-    """Read the URI of a resource template as an admin, and show its contents."""
+    """Read the URI of a resource template as an admin, and show its contents.
+
+    \b
+    Example:
+      gateway resource-template try notes://days/monday
+    """
     _try(context, uri)
 
 

@@ -82,7 +82,12 @@ def serve(address: str | None, port: int | None, data_dir: Path | None, workers:
 @click.command("migrate", cls=LoggedCommand)
 @json_option
 def migrate() -> None:
-    """Migrate the database to this version; several processes may do so at the same time."""
+    """Migrate the database to this version; several processes may do so at the same time.
+
+    \b
+    Example:
+      GATEWAY_MIGRATION_DATABASE_URL="$OWNER_URL" gateway migrate
+    """
     import_serving().migrate_database()
 
 

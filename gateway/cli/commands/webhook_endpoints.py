@@ -5,7 +5,7 @@ import click
 from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.json_fields import text_at
 from gateway.cli.input.options import limit_option
-from gateway.cli.item_commands import render_fields
+from gateway.cli.item_commands import add_action, render_fields
 from gateway.cli.kinds.commands import KindCommands
 from gateway.cli.kinds.places import naming_of
 from gateway.cli.object_names import object_argument
@@ -19,15 +19,15 @@ _NOUN = "webhook-endpoints"
 webhook_endpoint = KindCommands(kind=WEBHOOK_ENDPOINT, loss=" with its deliveries").group()
 
 
-@webhook_endpoint.command("test")
-@object_argument(naming_of(WEBHOOK_ENDPOINT))
-@with_tenant
-def test_endpoint(context: AdminContext, name: str) -> None:
-    """Send a test event to a webhook endpoint."""
-    made = context.admin.send("POST", context.tenant_path(_NOUN, name, "test"))
-    context.show(
-        made, lambda: f"queued {text_at(made, 'id')}; `gateway webhook-endpoint deliveries {name}` shows its state"
-    )
+add_action(
+    webhook_endpoint,
+    "test",
+    "Send a test event to webhook endpoints.",
+    naming=naming_of(WEBHOOK_ENDPOINT),
+    describe=lambda name, made: (
+        f"queued {text_at(made, 'id')}; `gateway webhook-endpoint deliveries {name}` shows its state"
+    ),
+)
 
 
 @webhook_endpoint.command("deliveries")

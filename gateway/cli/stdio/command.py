@@ -100,6 +100,10 @@ def provide(url: str | None) -> None:
 
     Received messages are the lines of standard output. The key, --key or GATEWAY_KEY, needs the scope provide. At the
     end of standard input the connection is closed. docs/providers.md has the messages, and the meaning of a close code.
+
+    \b
+    Example:
+      gateway --tenant acme provide
     """
     claimed = _claim()
     from gateway.cli.stdio.provider import serve_provider  # noqa: PLC0415  # a WebSocket client

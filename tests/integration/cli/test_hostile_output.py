@@ -1,17 +1,22 @@
 """Texts of a hostile server in the output of commands."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, TextIO
 
+import click
 import pytest
 
 from gateway.cli.main import main
+from tests.support.command_tree import LEAVES, Leaf, calls_in, parse, write_files
+from tests.support.screens import screen
 
-_TEXT = "evil\x1b[2J\r\x07\x9b31m\u202e\u2066\x00"
+_TEXT = "evil [red]x[/red] :bomb: \x1b[2J\r\x07\x9b31m\u202e\u2066\x00"
 _NAMES = (
     "action arguments at check code created_at detail excerpt fault id kind method name path pattern pointer reason"
     " role scheme severity slug source state status subject summary text title tool tenant type uri url version"
@@ -82,54 +87,66 @@ def hostile() -> Iterator[str]:
 def run(hostile: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
     """Runs a command against the server and returns what it printed."""
 
-    def run(*arguments: str, tenant: str = "acme") -> tuple[str, str]:
-        monkeypatch.setattr(
-            sys, "argv", ["gateway", "--url", hostile, "--tenant", tenant, "--key", "k" * 40, *arguments]
-        )
-        with pytest.raises(SystemExit):
-            main()
+    def run(*arguments: str, tenant: str = "acme", screen: TextIO | None = None) -> tuple[str, str]:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["gateway", "--url", hostile, "--tenant", tenant, "--key", "k" * 40, *arguments])
+            if screen is not None:
+                patch.setattr(sys, "stdout", screen)
+            with pytest.raises(SystemExit):
+                main()
         return capfd.readouterr()
 
     return run
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "tenant list",
-        "tool list",
-        "tool show evil",
-        "tool try evil",
-        "source list",
-        "source show evil",
-        "source report evil",
-        "source review evil",
-        "live-source list",
-        "live-source show evil",
-        "resource list",
-        "prompt list",
-        "approval list",
-        "approval show evil",
-        "approval approve evil",
-        "audit list",
-        "key list",
-        "policy show",
-        "policy check",
-        "access show",
-        "guardrail list",
-        "credential list",
-        "doctor",
-        "call evil",
-        "explain evil",
-    ],
+_LOCAL = frozenset({"serve", "try", "migrate", "stdio", "provide", "connect", "completion", "apply", "plan", "diff"})
+"""Commands that do not read the server, or that need manifests."""
+_ENDLESS = frozenset(
+    {("approval", "watch"), ("audit", "tail"), ("resource", "watch"), ("secrets", "rotate"), ("secrets", "forget")}
 )
-def test_no_text_of_a_server_controls_the_terminal(line: str, run: Any) -> None:
-    """Attack: escape sequences, carriage returns and bidi overrides in names, texts and results are printed (CLI-1)."""
-    for tenant in ("acme", "refused"):
-        printed, errors = run(*line.split(), tenant=tenant)
 
-        assert "evil" in printed + errors
-        assert (printed + errors).replace("\n", "").isprintable()
+
+def _line_of(leaf: Leaf) -> list[str]:
+    """A line that runs the command: its first example, or its words with a value for each argument."""
+    examples = [words for line in leaf.lines for words in calls_in(line) if parse(words) == leaf.path]
+    if leaf.path == ("export",):
+        words = ["export"]  # the example writes files
+    elif examples:
+        words = [word for word in examples[0] if word not in {"--tenant", "acme"} or leaf.path[0] == "tenant"]
+    else:
+        required = [one for one in leaf.command.params if isinstance(one, click.Argument) and one.required]
+        words = [*leaf.path, *("1" if one.type.name.startswith("integer") else "evil" for one in required)]
+    has_question = any("--yes" in one.opts for one in leaf.command.params)
+    return [*words, *(["--yes"] if has_question and "--yes" not in words else [])]
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [leaf for leaf in LEAVES if leaf.path[0] not in _LOCAL and leaf.path not in _ENDLESS],
+    ids=lambda leaf: " ".join(leaf.path),
+)
+def test_no_text_of_a_server_controls_the_terminal(
+    leaf: Leaf, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: every command prints names, texts and results of a hostile server on a terminal and elsewhere (CLI-1)."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("PETS_KEY", "GITHUB_VALUE", "VENDOR_VALUE", "GATEWAY_WEBHOOK_SECRET"):
+        monkeypatch.setenv(name, "whsec_c2VjcmV0")
+    write_files(tmp_path)
+    line = _line_of(leaf)
+    for tenant in ("acme", "refused"):
+        for is_json in (False, True):
+            printed, errors = run(*line, *(["--json"] if is_json else []), tenant=tenant)
+            assert printed + errors, line
+            assert (printed + errors).replace("\n", "").isprintable(), line
+            assert "Traceback" not in errors
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    with screen() as (stream, shown):
+        _, errors = run(*line, screen=stream)
+    colored = re.sub(r"\x1b\[(?:0|1|3[1-6])m", "", shown[0])
+    assert colored.replace("\n", "").isprintable(), line
+    assert errors.replace("\n", "").isprintable(), line
 
 
 def test_json_has_the_exact_texts(run: Any) -> None:

@@ -65,6 +65,10 @@ def forget_key(name: str, yes: bool) -> None:
 
     A gateway does not start while stored values need a secret key that it lacks. So this works on the database of this
     environment (GATEWAY_DATABASE_URL, or --data-dir), not on a running gateway.
+
+    \b
+    Example:
+      gateway secrets forget old
     """
     confirm(f"Give up the secret key {name} with everything that needs it?", is_sure=yes)
     from gateway.cli.client import local_stores  # noqa: PLC0415  # 1,400 modules, not needed by `--help`

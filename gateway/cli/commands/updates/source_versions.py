@@ -170,7 +170,12 @@ def activate_version(
 @yes_option
 @with_tenant
 def refuse_proposal(context: AdminContext, name: str, yes: bool) -> None:
-    """Refuse the proposal of a source; refreshes do not propose the same document again."""
+    """Refuse the proposal of a source; refreshes do not propose the same document again.
+
+    \b
+    Example:
+      gateway source refuse pets
+    """
     path = _path(context, name, "proposal")
     found, tag = context.admin.get_with_tag(path)
     version = number_at(found, "version")
