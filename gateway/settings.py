@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from gateway.errors import BrokenSetting
 
 PREFIX = "GATEWAY_"
-CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY"})
+CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY", "GATEWAY_CONTEXT"})
 """Variables that configure the command line as a client; the server ignores them."""
 
 SECRETS = (

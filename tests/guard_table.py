@@ -1731,6 +1731,10 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/behaviour/cli/test_names_and_bulk.py": {
         "approval-named-shown": (SKIP, "test_an_approval_is_decided_by_its_tool_after_it_was_shown"),
     },
+    "tests/behaviour/cli/test_contexts.py": {
+        "stored-key-private": (NEVER, "test_the_file_of_keys_is_private"),
+        "stored-key-one-url": (NEVER, "test_a_stored_key_goes_to_its_own_url_only"),
+    },
     "tests/behaviour/cli/test_completion.py": {
         "completed-plain": (NEVER, "test_a_name_that_a_shell_obeys_is_not_offered"),
     },

@@ -12,7 +12,7 @@ from gateway.cli.click_group import LazyGroup
 from gateway.cli.deferred_imports import omit_unused
 from gateway.cli.exit_codes import ExitCode, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
-from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
+from gateway.cli.input.options import context_option, json_option, key_option, tenant_option, url_option
 from gateway.cli.kinds.groups import GROUPS
 from gateway.cli.output.printing import echo
 from gateway.telemetry.distribution import VERSION
@@ -99,6 +99,9 @@ _COMMANDS = {
     "explain": ("gateway.cli.commands.call:explain_tool", "Explain the course of a call without making it."),
     "stdio": ("gateway.cli.stdio.command:stdio", "Speak MCP on standard input and output."),
     "provide": ("gateway.cli.stdio.command:provide", "Connect a program that offers tools, over its standard streams."),
+    "login": ("gateway.cli.contexts.commands:login", "Store a gateway, a tenant and a key as a context."),
+    "logout": ("gateway.cli.contexts.commands:logout", "Delete the stored key of a context."),
+    "context": ("gateway.cli.contexts.commands:context", "List, show, select and delete stored contexts."),
     "completion": ("gateway.cli.commands.completion:print_completion", "Print the completion script of a shell."),
 }
 
@@ -109,6 +112,7 @@ Environment:
   GATEWAY_TENANT        the tenant, for commands with --tenant
   GATEWAY_KEY           the tenant's key for `call`
   GATEWAY_OPERATOR_KEY  the operator's key; default: the key in the data folder
+  GATEWAY_CONTEXT       the context, if none of --url and GATEWAY_URL is given
 
 \b
 Exit codes:
@@ -116,7 +120,7 @@ Exit codes:
 """
 
 gateway: click.Group = LazyGroup(name="gateway", lazy=_COMMANDS, help=_HELP, epilog=_EPILOG)
-for _option in (json_option, key_option, tenant_option, url_option):
+for _option in (json_option, key_option, tenant_option, context_option, url_option):
     gateway = _option(gateway)
 
 

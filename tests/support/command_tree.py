@@ -48,7 +48,7 @@ def calls_in(line: str) -> list[list[str]]:
     """The words of each call of the gateway in a line of a shell."""
     inner = _SUBSTITUTED.findall(line)
     calls = inner or [part for part in line.split(" | ") if re.search(r"(?:^|\s)gateway\s", part)]
-    split = [shlex.split(call.partition(" > ")[0], comments=True) for call in calls]
+    split = [shlex.split(re.split(" [<>] ", call)[0], comments=True) for call in calls]
     return [words[words.index("gateway") + 1 :] for words in split]
 
 

@@ -4,16 +4,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import update_wrapper
-from pathlib import Path
 from typing import Concatenate, ParamSpec
 
 from gateway.cli.client.admin_api import AdminApi, path_of
-from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key
+from gateway.cli.contexts.chosen import admin_key
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.options import (
     chosen,
     chosen_url,
+    context_option,
     data_dir_option,
     json_option,
     key_option,
@@ -55,7 +55,7 @@ def with_admin(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P
 
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         url = chosen_url()
-        key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
+        key = admin_key(url)
         with AdminApi(url, key) as admin:
             context = AdminContext(admin=admin, tenant=chosen("tenant"), as_json=wants_json())
             try:
@@ -64,7 +64,7 @@ def with_admin(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P
                 raise with_near_names(context, failure) from None
 
     command = update_wrapper(run, body)
-    for option in (json_option, data_dir_option, key_option, url_option):
+    for option in (json_option, data_dir_option, key_option, context_option, url_option):
         command = option(command)
     return command
 

@@ -50,32 +50,36 @@ def segment_of(name: str) -> str:
     return quote(name, safe="")
 
 
-def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
+def find_admin_key(url: str, *, given: str | None, folder: Path, stored: str | None = None) -> str:
     """Find the key for the admin API.
 
     In order of precedence: the given key, `GATEWAY_OPERATOR_KEY`, the file in `GATEWAY_OPERATOR_KEY_FILE`, the operator
-    key in the data folder if the URL is loopback, `GATEWAY_KEY`. Of several operator keys, the first is used.
+    key in the data folder if the URL is loopback and no context has a key, `GATEWAY_KEY`, the stored key of the
+    context. Of several operator keys, the first is used.
 
     Raises:
         Failure: there is no key, or it cannot be a header value, or the named file cannot be read.
     """
-    keys = os.environ.get("GATEWAY_OPERATOR_KEY") or _read_named_file() or _read_operator_key(url, folder) or ""
-    key = given or keys.replace("\n", ",").split(",")[0] or os.environ.get("GATEWAY_KEY")
+    keys = os.environ.get("GATEWAY_OPERATOR_KEY") or _read_named_file() or ""
+    keys = keys or (None if stored else _read_operator_key(url, folder)) or ""
+    key = given or keys.replace("\n", ",").split(",")[0] or os.environ.get("GATEWAY_KEY") or stored
     if not key:
         hint = f" or run where {folder / OPERATOR_KEY_FILE} is" if is_loopback(url) else ""
-        raise Failure(f"no credential: set GATEWAY_OPERATOR_KEY, give --key{hint}", ExitCode.DENIED)
+        raise Failure(
+            f"no credential: sign in with `gateway login`, set GATEWAY_OPERATOR_KEY, give --key{hint}", ExitCode.DENIED
+        )
     return check_key(key)
 
 
-def find_key(given: str | None) -> str:
-    """Find the key for a tenant's MCP URL: the given key, or `GATEWAY_KEY`.
+def find_key(given: str | None, *, stored: str | None = None) -> str:
+    """Find the key for a tenant's MCP URL: the given key, `GATEWAY_KEY`, or the stored key of the context.
 
     Raises:
         Failure: there is no key, or it cannot be a header value.
     """
-    key = given or os.environ.get("GATEWAY_KEY")
+    key = given or os.environ.get("GATEWAY_KEY") or stored
     if not key:
-        raise Failure("no credential: set GATEWAY_KEY or give --key", ExitCode.DENIED)
+        raise Failure("no credential: sign in with `gateway login`, set GATEWAY_KEY or give --key", ExitCode.DENIED)
     return check_key(key)
 
 

@@ -5,7 +5,6 @@ character that a shell treats specially are offered.
 """
 
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -14,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from gateway.cli.client.admin_api import AdminApi
 from gateway.cli.client.admin_context import AdminContext
-from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key
+from gateway.cli.contexts.chosen import admin_key
 from gateway.cli.input.json_fields import text_at
 from gateway.cli.input.options import chosen, chosen_url
 from gateway.cli.kinds.places import naming_of
@@ -61,7 +60,7 @@ def _client() -> "AdminContext | None":
     """The client of the options before the incomplete word; None if one is unusable."""
     try:
         url = chosen_url()
-        key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
+        key = admin_key(url)
         return AdminContext(admin=AdminApi(url, key, timeout=_TIMEOUT), tenant=chosen("tenant"), as_json=False)
     except Exception:  # a completion reports no failure
         return None

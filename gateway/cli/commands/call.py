@@ -9,14 +9,14 @@ import click
 
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.admin_context import AdminContext, with_tenant
-from gateway.cli.client.locations import find_key
 from gateway.cli.client.mcp_endpoint import McpClient
+from gateway.cli.contexts.chosen import tenant_key
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.client_options import ClientOptions, client_options, describe_client
 from gateway.cli.input.forms import ask_form, is_terminal
 from gateway.cli.input.json_fields import JsonObject, as_text, number_at, pick, text_at, to_list, to_object, to_objects
-from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
+from gateway.cli.input.options import chosen_mcp_url, mcp_options, wants_json
 from gateway.cli.kinds.places import naming_of
 from gateway.cli.object_names import object_argument
 from gateway.cli.output.printing import Shown, echo, show
@@ -43,7 +43,8 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
       gateway --tenant acme call delete_pet petId=7 --profile support
     """
     ask = ask_form if is_terminal() else None
-    with McpClient(chosen_mcp_url(), find_key(chosen("key")), ask=ask) as endpoint:
+    url = chosen_mcp_url()
+    with McpClient(url, tenant_key(url), ask=ask) as endpoint:
         found = endpoint.find(tool)
         given = parse_arguments(arguments, whole=whole, schema=found.get("inputSchema"))
         result = endpoint.call(found, given)

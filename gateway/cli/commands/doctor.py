@@ -7,7 +7,8 @@ import click
 from click.core import ParameterSource
 
 from gateway.cli.client.admin_api import AdminApi, path_of
-from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key
+from gateway.cli.client.locations import DEFAULT_FOLDER
+from gateway.cli.contexts.chosen import admin_key
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at, to_objects
@@ -60,7 +61,7 @@ def _is_url_given() -> bool:
 
 def _request_findings(url: str) -> list[JsonObject]:
     """Request the findings of a running gateway about itself."""
-    key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
+    key = admin_key(url)
     with AdminApi(url, key) as admin:
         return to_objects(admin.get(path_of("doctor")).get("findings"))
 

@@ -6,13 +6,13 @@ from urllib.parse import urlsplit
 
 import click
 
-from gateway.cli.client.locations import find_key
 from gateway.cli.connect.checks import count_listed
 from gateway.cli.connect.clients import CLIENTS
 from gateway.cli.connect.files import ClientFile
+from gateway.cli.contexts.chosen import tenant_key
 from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
+from gateway.cli.input.options import chosen_mcp_url, mcp_options, wants_json
 from gateway.cli.output.printing import echo, show
 from gateway.cli.output.tables import render_table
 from gateway.domain.tenancy.client_setup import ClientTarget
@@ -47,7 +47,7 @@ def connect(  # one for each option
         _undo(file, name or _name(chosen_mcp_url()), is_dry=dry_run)
         return
     url = chosen_mcp_url()
-    target = ClientTarget(name=name or _name(url), url=url, key=find_key(chosen("key")))
+    target = ClientTarget(name=name or _name(url), url=url, key=tenant_key(url))
     entry = chosen_client.entry(target)
     with file.kept_if_refused(target.name):
         is_there = file.servers().get(target.name) == entry

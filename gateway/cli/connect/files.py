@@ -77,8 +77,8 @@ class ClientFile:
             place.parent.mkdir(parents=True, exist_ok=True)
             mode = stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o600
             if place.exists() and backs_up:
-                _replace(self.backup, place.read_bytes(), 0o600)
-            _replace(place, text.encode(), mode)
+                replace_file(self.backup, place.read_bytes(), 0o600)
+            replace_file(place, text.encode(), mode)
         except OSError as error:
             raise Failure(f"{self.path} cannot be written: {error.strerror}", ExitCode.FAILED) from None
 
@@ -108,7 +108,7 @@ class ClientFile:
         return Failure(f"{self.path}: {error}; nothing is changed", ExitCode.FAILED)
 
 
-def _replace(path: Path, content: bytes, mode: int) -> None:
+def replace_file(path: Path, content: bytes, mode: int) -> None:
     """Write to a file beside it and rename that: a reader sees the former or the new content."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

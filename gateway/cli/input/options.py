@@ -6,6 +6,7 @@ take precedence over the environment.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -16,7 +17,12 @@ from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.times import DurationType
 
+if TYPE_CHECKING:
+    from gateway.cli.contexts.stored import StoredContext
+
 _META_PREFIX = "gateway.cli."
+_SOURCE = ".source"
+"""The suffix of the place from which an option has its value; none for a default."""
 
 
 DURATION = DurationType()
@@ -28,10 +34,14 @@ DURATION_OR_SECONDS = DurationType(plain="s")
 def _store_option(context: click.Context, parameter: click.Parameter, value: object) -> None:
     """Store an option's value for the running command. Only a value from the command line replaces a stored one."""
     name = str(parameter.name)
-    if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+    source = context.get_parameter_source(name)
+    if source is ParameterSource.COMMANDLINE:
         context.meta[f"{_META_PREFIX}{name}"] = value
-    else:
-        context.meta.setdefault(f"{_META_PREFIX}{name}", value)
+        context.meta[f"{_META_PREFIX}{name}{_SOURCE}"] = source
+        return
+    context.meta.setdefault(f"{_META_PREFIX}{name}", value)
+    if source is ParameterSource.ENVIRONMENT:
+        context.meta.setdefault(f"{_META_PREFIX}{name}{_SOURCE}", source)
 
 
 def _stored_option(name: str) -> object:
@@ -87,6 +97,23 @@ data_dir_option = click.option(
     callback=_store_option,
     help="The data folder of a gateway on this machine, which contains its operator key.",
 )
+
+
+def _complete_contexts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from gateway.cli.contexts.commands import complete_contexts  # noqa: PLC0415  # only for the shell
+
+    return complete_contexts(context, parameter, incomplete)
+
+
+context_option = click.option(
+    "--context",
+    "context_name",
+    envvar="GATEWAY_CONTEXT",
+    expose_value=False,
+    callback=_store_option,
+    shell_complete=_complete_contexts,
+    help="A stored context, which has a URL, a tenant and a key; default: the current one.",
+)
 key_option = click.option(
     "--key",
     expose_value=False,
@@ -99,7 +126,7 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for conf
 
 def mcp_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a command that is a client of a tenant, or of one of its profiles."""
-    for option in (json_option, _profile_option, tenant_option, url_option, key_option):
+    for option in (json_option, _profile_option, tenant_option, context_option, url_option, key_option):
         command = option(command)
     return command
 
@@ -113,9 +140,34 @@ def chosen_url() -> str:
     """Return the gateway's URL, validated.
 
     Raises:
-        Failure: the value is not an http or https URL.
+        Failure: the value is not an http or https URL, or the context does not exist.
     """
-    return check_url(str(_stored_option("url")))
+    found = chosen_context()
+    return check_url(str(_stored_option("url")) if found is None else found.url)
+
+
+def chosen_context() -> "StoredContext | None":
+    """Return the stored context that applies: that of `--context`, or else one if no other URL is given.
+
+    Raises:
+        Failure: there is no such context, or the options contradict each other.
+    """
+    url_source, name = _stored_option(f"url{_SOURCE}"), _stored_option("context_name")
+    if is_context_option() and url_source is ParameterSource.COMMANDLINE:
+        raise Failure("give --context or --url, not both", ExitCode.USAGE)
+    if url_source is not None and not is_context_option():
+        return None
+    from gateway.cli.contexts.stored import find_context, read_contexts  # noqa: PLC0415  # help reads no context
+
+    if name:
+        return find_context(str(name))
+    contexts, current = read_contexts()
+    return None if current is None else contexts[current]
+
+
+def is_context_option() -> bool:
+    """True if the context is given as an option, which precedes the environment."""
+    return _stored_option(f"context_name{_SOURCE}") is ParameterSource.COMMANDLINE
 
 
 def chosen_mcp_url(url: str | None = None) -> str:
@@ -138,6 +190,17 @@ def chosen_mcp_url(url: str | None = None) -> str:
 
 
 def chosen(name: str) -> str | None:
-    """Return the value of one of the options above; None if the option was not given and has no default."""
+    """Return the value of one of the options above; None if it was not given, has no default and no context has it."""
+    given = given_option(name)
+    if name != "tenant" or _stored_option(f"tenant{_SOURCE}") is ParameterSource.COMMANDLINE:
+        return given
+    if given is not None and not is_context_option():
+        return given
+    found = chosen_context()
+    return given if found is None or found.tenant is None else found.tenant
+
+
+def given_option(name: str) -> str | None:
+    """Return the value of one of the options above, without any context."""
     value = _stored_option(name)
     return None if value is None else str(value)

@@ -79,6 +79,12 @@ def prompt(label: str, *, default: str | None, read: Callable[[str], object]) ->
     return click.prompt(visible(shown), default=default, show_default=False, value_proc=read_visibly, err=True)
 
 
+def prompt_secret(label: str) -> str:
+    """Ask for a secret on standard error; it is not shown while it is typed."""
+    secret: str = click.prompt(visible(label), hide_input=True, err=True)
+    return secret
+
+
 def visible(text: str) -> str:
     """Replace control characters except line ends and tabs, and invisible ones such as bidi overrides, by escapes."""
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))

@@ -12,9 +12,9 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from gateway.cli.client.locations import find_key
+from gateway.cli.contexts.chosen import tenant_key
 from gateway.cli.failures import one_line as without_controls
-from gateway.cli.input.options import chosen, chosen_mcp_url
+from gateway.cli.input.options import chosen_mcp_url
 from gateway.cli.output.printing import echo
 from gateway.cli.stdio.event_stream import read_events
 from gateway.cli.stdio.exchange import FAILURES, Exchange
@@ -39,7 +39,8 @@ def serve_bridge(claimed: ClaimedStreams, url: str | None) -> None:
     Raises:
         Failure: the URL or the key cannot be used; nothing was sent.
     """
-    target, key = chosen_mcp_url(url), find_key(chosen("key"))
+    target = chosen_mcp_url(url)
+    key = tenant_key(target)
     run(claimed, lambda streams: Bridge(target, key, streams).serve())
 
 

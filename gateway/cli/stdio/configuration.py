@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway.cli.client.locations import find_key
+from gateway.cli.contexts.chosen import tenant_key
 from gateway.cli.input.documents import source_name
-from gateway.cli.input.options import chosen, chosen_mcp_url
+from gateway.cli.input.options import chosen_mcp_url
 from gateway.cli.output.client_lines import LocalCommand, stdio_lines
 from gateway.cli.output.printing import show
 from gateway.cli.output.tables import render_pairs
@@ -29,7 +29,7 @@ def print_client_lines(specs: Sequence[str], url: str | None) -> None:
         target = chosen_mcp_url(url)
         name = urlsplit(target).path.split("/")[-2] or "gateway"
         arguments += ["--url", target]
-        variables["GATEWAY_KEY"] = find_key(chosen("key"))
+        variables["GATEWAY_KEY"] = tenant_key(target)
     program = shutil.which("gateway")
     command, *first = [program] if program is not None else [sys.executable, "-m", "gateway"]
     lines = stdio_lines(name, LocalCommand(command=command, arguments=[*first, *arguments], variables=variables))

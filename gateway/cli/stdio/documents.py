@@ -39,7 +39,7 @@ from gateway.telemetry.logs import configure_logging
 from gateway.upstream.client import UpstreamClient
 
 _SERVER = "gateway.app.local.server"
-_CLIENT_VARIABLES = ("GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY")
+_CLIENT_VARIABLES = ("GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY", "GATEWAY_CONTEXT")
 _STANDARD_INPUT = "-"
 
 

@@ -10,10 +10,11 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from gateway.app.python.limits import MAX_RECEIVED_BYTES, OPEN_S
 from gateway.app.python.provider.link import GOING_AWAY, socket_url
-from gateway.cli.client.locations import check_url, find_key
+from gateway.cli.client.locations import check_url
+from gateway.cli.contexts.chosen import tenant_key
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
-from gateway.cli.input.options import chosen, chosen_mcp_url
+from gateway.cli.input.options import chosen_mcp_url
 from gateway.cli.stdio.limits import MAX_PROVIDER_BYTES
 from gateway.cli.stdio.remote_messages import one_line
 from gateway.cli.stdio.running import run
@@ -38,7 +39,8 @@ def serve_provider(claimed: ClaimedStreams, url: str | None) -> None:
     Raises:
         Failure: the URL or the key cannot be used, or the gateway closed the connection.
     """
-    target, key = _target(url), find_key(chosen("key"))
+    target = _target(url)
+    key = tenant_key(target.replace("ws", "http", 1))
     run(claimed, lambda streams: _connect(streams, target, key), limit=MAX_PROVIDER_BYTES)
 
 

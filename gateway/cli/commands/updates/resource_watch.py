@@ -8,11 +8,11 @@ from datetime import datetime
 import click
 import httpx
 
-from gateway.cli.client.locations import find_key
+from gateway.cli.contexts.chosen import tenant_key
 from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, pick, text_at, to_list, to_object
-from gateway.cli.input.options import chosen, chosen_mcp_url, mcp_options, wants_json
+from gateway.cli.input.options import chosen_mcp_url, mcp_options, wants_json
 from gateway.cli.output.printing import echo
 from gateway.cli.transport_failures import transport_failure
 from gateway.domain.http.mcp_requests import request_body, request_headers
@@ -35,7 +35,7 @@ def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
     Uses the tenant's key, as `gateway call` does. When the connection to the gateway ends, it subscribes again.
     """
     url, as_json = chosen_mcp_url(), wants_json()
-    with httpx.Client(headers={"Authorization": f"Bearer {find_key(chosen('key'))}"}, trust_env=False) as http:
+    with httpx.Client(headers={"Authorization": f"Bearer {tenant_key(url)}"}, trust_env=False) as http:
         follower = ResourceWatcher(http, url, uris, report=lambda text: echo(text, err=True))
         for number, uri in enumerate(follower.updates(), 1):
             at = datetime.now().astimezone().isoformat(timespec="milliseconds")

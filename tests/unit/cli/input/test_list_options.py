@@ -8,7 +8,7 @@ import pytest
 from gateway.admin.routes.index import ENDPOINTS
 from gateway.cli.main import gateway
 
-SHARED = {"tenant", "url", "key", "data_dir", "as_json", "limit"}
+SHARED = {"tenant", "url", "context_name", "key", "data_dir", "as_json", "limit"}
 LISTS = {
     "tenant": "tenants",
     "key": "keys",
