@@ -24,7 +24,7 @@ def _levels(gateway: Gateway) -> dict[str, Safety]:
 
 async def test_operations_of_a_document_are_tools_of_the_program() -> None:
     """Ours: compiled as for a source; arguments are validated, and requests and results are those of one (PRG-1)."""
-    gateway = Gateway(Settings())
+    gateway = Gateway()
     async with recording_upstream() as upstream:
         report = gateway.import_openapi("pets", pets(upstream.url))
         assert [(one.tool, one.status) for one in report.operations] == [
@@ -47,7 +47,7 @@ async def test_operations_of_a_document_are_tools_of_the_program() -> None:
 @pytest.mark.parametrize("form", ["object", "text", "bytes", "path", "string of a path", "url"])
 async def test_a_document_is_given_in_every_form(form: str, tmp_path: Path) -> None:
     """Ours: an object, its text, a path or a URL are the same document (PRG-1)."""
-    gateway = Gateway(Settings())
+    gateway = Gateway()
     async with recording_upstream() as upstream:
         document = pets(upstream.url)
         upstream.body = json.dumps(document).encode()
@@ -75,7 +75,7 @@ async def test_a_document_is_given_in_every_form(form: str, tmp_path: Path) -> N
 async def test_operations_and_levels_are_selected() -> None:
     """Ours: patterns of operationIds or methods and paths; a level by name replaces that of the method (PRG-1)."""
     document = pets("https://api.example.com")
-    one, two, three = Gateway(Settings()), Gateway(Settings()), Gateway(Settings())
+    one, two, three = Gateway(), Gateway(), Gateway()
     one.import_openapi("pets", document, operations=["get_*", "POST /pets"], safety={"create_pet": "dangerous"})
     two.import_openapi("pets", document, operations=["DELETE *"], safety="safe", prefix="crm", tenants=["acme"])
     three.import_openapi("pets", document, safety={"GET /pets": "moderate"})
@@ -90,7 +90,7 @@ async def test_operations_and_levels_are_selected() -> None:
 
 async def test_credentials_are_sent_and_never_shown() -> None:
     """Ours: the secret is in the request only: neither in logs, nor in a result that echoes it (PRG-1, SEC-1)."""
-    gateway = Gateway(Settings())
+    gateway = Gateway()
     async with recording_upstream() as upstream:
 
         def respond(seen: Seen) -> bytes:
@@ -109,7 +109,7 @@ async def test_credentials_are_sent_and_never_shown() -> None:
 
 async def test_a_program_without_its_credential_gets_an_error_result() -> None:
     """Ours: the call says which scheme has no secret, and nothing is sent (PRG-1)."""
-    gateway = Gateway(Settings())
+    gateway = Gateway()
     async with recording_upstream() as upstream:
         gateway.import_openapi("secured", secured(upstream.url))
         async with gateway.client() as client:
@@ -141,7 +141,7 @@ def test_a_wrong_import_says_what_is_wrong(
 ) -> None:
     """Ours: the error names the document and the fault, without a secret; nothing is registered (PRG-1)."""
     monkeypatch.chdir(tmp_path)
-    gateway = Gateway(Settings())
+    gateway = Gateway()
     wrong: Callable[..., object] = gateway.import_openapi
 
     with pytest.raises(error) as refused:
@@ -154,7 +154,7 @@ def test_a_wrong_import_says_what_is_wrong(
 
 def test_an_import_registers_all_tools_or_none() -> None:
     """Ours: a taken name refuses the whole document; a prefix avoids it (PRG-4)."""
-    gateway = Gateway(Settings())
+    gateway = Gateway()
 
     @gateway.tool
     def delete_pet() -> str:
@@ -175,7 +175,7 @@ def test_a_shortened_schema_is_listed_in_full() -> None:
     document["paths"] = {
         "/x": {"post": {"operationId": "wide", "requestBody": body, "responses": {"200": {"description": "ok"}}}}
     }
-    gateway = Gateway(Settings())
+    gateway = Gateway()
     gateway.import_openapi("wide", document)
 
     (one,) = gateway._code.primitives()  # pyright: ignore[reportPrivateUsage]

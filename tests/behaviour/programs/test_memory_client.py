@@ -18,8 +18,9 @@ from mcp_types import (
     Root,
     TextContent,
 )
+from pydantic import FileUrl
 
-from gateway.embed import Completing, Context, Gateway, Settings, success
+from gateway.embed import Completing, Context, Gateway, load_settings, success
 from tests.behaviour.cli.conftest import environment
 
 MODES = ("auto", "legacy", "2026-07-28")
@@ -29,7 +30,7 @@ modes = pytest.mark.parametrize("mode", MODES)
 @pytest.fixture
 def program() -> Gateway:
     """A program with a primitive of each family."""
-    gateway = Gateway(Settings())
+    gateway = Gateway()
 
     @gateway.tool
     def add(a: int, b: int = 2) -> int:
@@ -123,16 +124,19 @@ async def test_progress_and_log_messages_arrive(program: Gateway, mode: str) -> 
 async def test_a_tool_asks_the_client_in_memory(program: Gateway, mode: str) -> None:
     """MCP: elicitation, roots and sampling reach the callbacks of the test in both eras (PRG-1)."""
 
-    async def reply(_: Any, params: ElicitRequestParams) -> ElicitResult:
+    async def reply(context: Any, params: ElicitRequestParams) -> ElicitResult:
+        del context
         return ElicitResult(action="accept", content={"name": "Ada"} if "Who" in params.message else {"confirm": True})
 
-    async def sample(_: Any, __: Any) -> CreateMessageResult:
+    async def sample(context: Any, params: Any) -> CreateMessageResult:
+        del context, params
         return CreateMessageResult(
             role="assistant", content=TextContent(text="hello"), model="m", stop_reason="endTurn"
         )
 
-    async def list_roots(_: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri="file:///work")])
+    async def list_roots(context: Any) -> ListRootsResult:
+        del context
+        return ListRootsResult(roots=[Root(uri=FileUrl("file:///work"))])
 
     async with program.client(
         mode=mode, elicitation_callback=reply, sampling_callback=sample, list_roots_callback=list_roots
@@ -147,7 +151,7 @@ async def test_the_policy_of_one_person_applies_in_memory(program: Gateway, mode
     """Ours: a deleting call needs a confirmation, and settings replace the decision (PRG-1, SAF-2)."""
     async with program.client(mode=mode) as client:
         assert (await client.call_tool("wipe")).is_error  # this client cannot ask its user
-    open_to_all = Gateway(Settings(tenant_policy=("dangerous=allow",)))
+    open_to_all = Gateway(load_settings(tenant_policy=("dangerous=allow",)))
 
     @open_to_all.tool(safety="dangerous")
     def wipe() -> str:

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.behaviour.cli.conftest import environment
 
@@ -68,7 +69,7 @@ async def test_a_program_over_http_prints_where_it_serves(program: Path) -> None
     """Ours: one URL and one key, which work at once, and stay at the next start (PRG-1)."""
     with _serving(program) as (url, key):
         async with (
-            create_mcp_http_client(headers={"Authorization": f"Bearer {key}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=30, trust_env=False) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             called = await client.call_tool("greet", {"name": "Ada"})
