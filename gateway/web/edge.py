@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.telemetry.log_context import LABELS, LogContext
 from gateway.telemetry.metrics import Metrics
-from gateway.web.body_timeout import PacedBody
+from gateway.web.body_timeout import BodySweep, PacedBody
 from gateway.web.cors import is_preflight, preflight_headers, response_headers
 from gateway.web.headers import HeaderIndex, headers_of
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
@@ -124,6 +124,7 @@ class Edge:
         self._hosts = AllowedHosts(hosts)
         self._origins = AllowedOrigins(origins)
         self._limits = limits or EdgeLimits()
+        self._bodies = BodySweep()
         self._names = _CorrelationIds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,7 +150,7 @@ class Edge:
             return
         # guard: slow-body
         if fields.get(b"content-length") is not None or fields.get(b"transfer-encoding") is not None:
-            receive = PacedBody(receive, self._limits, lambda: response.refuse(BODY_TOO_SLOW))
+            receive = PacedBody(receive, self._limits, lambda: response.refuse(BODY_TOO_SLOW), self._bodies)
         labelled = LABELS.set(LogContext(correlation_id, address=client_of(scope)))
         around.metrics.requests.now += 1
         try:

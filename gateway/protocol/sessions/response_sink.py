@@ -15,10 +15,10 @@ from typing import Final, Protocol
 import anyio
 import structlog
 
+from gateway.domain.fairness.cancel_scope import CancelScope
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import sse_encoding
-from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.http.responses import Body, Headers, joined
 from gateway.protocol.http.sse_encoding import FIRST_PRIMED, StreamPosition

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from gateway.web.bodies import read_body
-from gateway.web.body_timeout import PacedBody, receive_within
+from gateway.web.body_timeout import BodySweep, PacedBody, receive_within
 from gateway.web.edge import EdgeLimits
 
 
@@ -24,7 +24,7 @@ async def test_a_message_that_is_there_is_given_at_once() -> None:
 
 
 async def test_a_message_that_comes_in_time_is_given() -> None:
-    """Ours: waiting by hand gives what awaiting gives, over any number of steps."""
+    """Ours: a message is given after any number of steps."""
 
     async def receive() -> Message:
         for _ in range(3):
@@ -98,7 +98,7 @@ async def test_a_body_in_pace_is_handed_on_and_what_follows_has_no_clock() -> No
     async def never() -> None:
         raise AssertionError
 
-    paced = PacedBody(receive, EdgeLimits(body_s=0.05, body_grace_s=0.05), never)
+    paced = PacedBody(receive, EdgeLimits(body_s=0.05, body_grace_s=0.05), never, BodySweep())
     assert [(await paced())["body"] for _ in range(2)] == [b"a", b"b"]
     async with anyio.create_task_group() as tasks:
 
@@ -119,7 +119,7 @@ async def test_a_paced_body_is_read_like_any_other() -> None:
 
     async def give_up() -> None: ...
 
-    paced = PacedBody(slowly, EdgeLimits(body_s=0.1), give_up)
+    paced = PacedBody(slowly, EdgeLimits(body_s=0.1), give_up, BodySweep())
     with anyio.fail_after(30), pytest.raises(ClientDisconnect):
         await read_body(paced, limit=10_000, deadline=30)
 
@@ -140,7 +140,7 @@ async def test_a_body_that_trickles_is_given_up(limits: EdgeLimits) -> None:
         nonlocal given_up
         given_up += 1
 
-    paced = PacedBody(receive, limits, give_up)
+    paced = PacedBody(receive, limits, give_up, BodySweep())
     with anyio.fail_after(30):
         while (await paced())["type"] != "http.disconnect":
             pass
@@ -171,13 +171,13 @@ async def test_a_body_that_has_to_be_waited_for_comes_whole_whatever_kind_of_awa
             arrived.set()
         raise AssertionError
 
-    assert (await PacedBody(Later, EdgeLimits(), _nothing)())["body"] == b"here"
+    assert (await PacedBody(Later, EdgeLimits(), _nothing, BodySweep())())["body"] == b"here"
     with pytest.raises(ConnectionResetError):
-        await PacedBody(broken, EdgeLimits(), _nothing)()
+        await PacedBody(broken, EdgeLimits(), _nothing, BodySweep())()
     assert arrived.is_set()
     arrived = anyio.Event()
     async with anyio.create_task_group() as group:
-        group.start_soon(PacedBody(never, EdgeLimits(), _nothing))
+        group.start_soon(PacedBody(never, EdgeLimits(), _nothing, BodySweep()))
         await anyio.wait_all_tasks_blocked()
         group.cancel_scope.cancel()
     assert arrived.is_set()

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
+from gateway.domain.fairness.cancel_scope import CancelScope
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
-from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.http.responses import Body, joined
 from gateway.protocol.sessions.limits import MAX_RUNNING
 from gateway.protocol.sessions.response_sink import SinkState

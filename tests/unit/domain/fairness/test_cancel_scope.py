@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from gateway.protocol.http.cancellation import CancelScope
+from gateway.domain.fairness.cancel_scope import CancelScope
 
 
 def _is_calm() -> bool:
