@@ -134,7 +134,7 @@ def _many_callers(gateway: RunningGateway, upstream_port: int) -> Sequence[tuple
     return (f"{_CROWD} keys", "plain", keys), (f"{_CROWD} access tokens of an issuer", "plain", tokens)
 
 
-def _target(gateway: RunningGateway, era: str, name: str, slug: str, credentials: Sequence[str]) -> Target:
+def _target(gateway: RunningGateway, era: str, name: str, slug: str, *, credentials: Sequence[str]) -> Target:
     path = f"/t/{slug}/mcp"
     if era == MODERN:
         requests = [modern(path, "tools/call", CALL, key=each) for each in credentials]

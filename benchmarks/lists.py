@@ -81,7 +81,7 @@ Make = Callable[[str, dict[str, object]], bytes]
 
 
 def _targets(
-    name: str, tools: int, place: tuple[int, int], modern_request: Make, session_request: Make
+    name: str, tools: int, place: tuple[int, int], modern_request: Make, *, session_request: Make
 ) -> Generator[Target]:
     port, pid = place
     shown = f"{tools:,} tools" if tools > 1 else "1 tool"

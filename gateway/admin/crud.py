@@ -105,6 +105,7 @@ def endpoint(
     path: str,
     handle: Handle[B, Q],
     body: type[B],
+    *,
     query: type[Q],
     responses: ResponseModels,
     **options: Unpack[AllOptions],
@@ -181,6 +182,7 @@ class Noun(Generic[T]):
         read: ReadPage[T],
         rules: ListRules[T],
         query: type[P],
+        *,
         page: type[BaseModel],
         **options: Unpack[Options],
     ) -> Route:
@@ -201,7 +203,7 @@ class Noun(Generic[T]):
             return AdminResponse(content=page(items=items, next_cursor=cursor))
 
         all_options: AllOptions = {**options, "called": f"list_{rules.name}", "summary": summary, "has_tag": False}
-        return endpoint("GET", self.path, handle, NoBody, query, {200: page}, **all_options)
+        return endpoint("GET", self.path, handle, NoBody, query=query, responses={200: page}, **all_options)
 
     def create_route(
         self,
@@ -212,7 +214,7 @@ class Noun(Generic[T]):
     ) -> Route:
         """Build the POST that creates an object; `responses` replaces the default response models."""
         responses = responses or {201: self.shown}
-        return endpoint("POST", self.path, handle, body, NoQuery, responses, has_tag=True, **options)
+        return endpoint("POST", self.path, handle, body, query=NoQuery, responses=responses, has_tag=True, **options)
 
     def show_route(
         self, summary: str, read: Callable[[TenantId, CatalogContext, K], Awaitable[T]], **options: Unpack[Options]
@@ -224,7 +226,7 @@ class Noun(Generic[T]):
             return await self.respond(admin, call, await read(call.tenant, admin.catalog, key))
 
         all_options: AllOptions = {**options, "called": f"get_{self.singular}", "summary": summary, "has_tag": True}
-        return endpoint("GET", self.item, handle, NoBody, NoQuery, {200: self.shown}, **all_options)
+        return endpoint("GET", self.item, handle, NoBody, query=NoQuery, responses={200: self.shown}, **all_options)
 
     def upsert_route(
         self,
@@ -235,7 +237,7 @@ class Noun(Generic[T]):
     ) -> Route:
         """Build the PUT endpoint that replaces an object or creates it."""
         responses = responses or {200: self.shown, 201: self.shown}
-        return endpoint("PUT", self.item, handle, body, NoQuery, responses, has_tag=True, **options)
+        return endpoint("PUT", self.item, handle, body, query=NoQuery, responses=responses, has_tag=True, **options)
 
     def update_route(
         self,
@@ -246,7 +248,7 @@ class Noun(Generic[T]):
     ) -> Route:
         """Build the PATCH endpoint that changes the sent fields of an object."""
         responses = responses or {200: self.shown}
-        return endpoint("PATCH", self.item, handle, body, NoQuery, responses, has_tag=True, **options)
+        return endpoint("PATCH", self.item, handle, body, query=NoQuery, responses=responses, has_tag=True, **options)
 
     def delete_route(self, summary: str, remove: Remove[K], **options: Unpack[Options]) -> Route:
         """Build the DELETE endpoint of an object."""
@@ -257,7 +259,7 @@ class Noun(Generic[T]):
             return AdminResponse(status=204)
 
         all_options: AllOptions = {**options, "called": f"delete_{self.singular}", "summary": summary, "has_tag": True}
-        return endpoint("DELETE", self.item, handle, NoBody, NoQuery, {204: None}, **all_options)
+        return endpoint("DELETE", self.item, handle, NoBody, query=NoQuery, responses={204: None}, **all_options)
 
     def act_route(self, verb: str, summary: str, act: Act[T], *, called: str = "", **options: Unpack[Options]) -> Route:
         """Build the POST endpoint of another action on one object, such as `/revoke`; the response has the object."""
@@ -268,7 +270,9 @@ class Noun(Generic[T]):
 
         called = called or f"{verb}_{self.singular}"
         all_options: AllOptions = {**options, "called": called, "summary": summary, "has_tag": True}
-        return endpoint("POST", f"{self.item}/{verb}", handle, NoBody, NoQuery, {200: self.shown}, **all_options)
+        return endpoint(
+            "POST", f"{self.item}/{verb}", handle, NoBody, query=NoQuery, responses={200: self.shown}, **all_options
+        )
 
     def action_route(
         self,
@@ -279,4 +283,6 @@ class Noun(Generic[T]):
     ) -> Route:
         """Build the POST endpoint of another action on one object, such as `/rotate`."""
         responses = responses or {200: self.shown}
-        return endpoint("POST", f"{self.item}/{verb}", handle, NoBody, NoQuery, responses, has_tag=True, **options)
+        return endpoint(
+            "POST", f"{self.item}/{verb}", handle, NoBody, query=NoQuery, responses=responses, has_tag=True, **options
+        )

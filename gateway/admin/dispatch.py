@@ -154,7 +154,7 @@ class PathDispatcher:
             async with self._limits.working(work_of(route, received.query), caller):
                 if key is None:
                     return await self._run(request, route, received)
-                return await respond_once(self._admin, route, received, key, partial(self._run, request, route))
+                return await respond_once(self._admin, route, received, key, handler=partial(self._run, request, route))
 
     async def _run(self, request: Request, route: Route, received: Received) -> Response:
         result = await route.run(self._admin, received)

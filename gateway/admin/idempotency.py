@@ -57,6 +57,7 @@ async def respond_once(
     route: Route,
     received: Received,
     key: str,
+    *,
     handler: Callable[[Received], Awaitable[Response]],
 ) -> Response:
     """Return the response to the first request with this key, newly executed or replayed.

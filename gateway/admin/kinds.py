@@ -81,7 +81,7 @@ class KindEndpoints(Generic[T]):
                 self.collection.page,
                 rules,
                 models.query,
-                models.page,
+                page=models.page,
                 scopes=kind.writers,
             ),
             endpoint(
@@ -89,8 +89,8 @@ class KindEndpoints(Generic[T]):
                 noun.path,
                 self._create,
                 models.create,
-                NoQuery,
-                {201: models.minted},
+                query=NoQuery,
+                responses={201: models.minted},
                 **self._options(f"create_{kind.name}", f"Create {kind.one}: {kind.about}.", {429}),
             ),
             # guard: operator-kinds-shown
@@ -125,8 +125,8 @@ class KindEndpoints(Generic[T]):
                 path,
                 self._set,
                 models.whole,
-                key_query(kind, is_replacement=True) if is_by_key else replaces,
-                {200: models.shown, **({201: models.minted} if creates else {})},
+                query=key_query(kind, is_replacement=True) if is_by_key else replaces,
+                responses={200: models.shown, **({201: models.minted} if creates else {})},
                 **self._options(
                     f"replace_{kind.name}{suffix}",
                     f"Replace {kind.one}{', or create it' * creates}; absent fields have their default.",
@@ -139,7 +139,11 @@ class KindEndpoints(Generic[T]):
             options = self._options(
                 f"update_{kind.name}{suffix}", f"Change {kind.one}; absent fields keep their value."
             )
-            routes.append(endpoint("PATCH", path, self.change, models.change, query, {200: models.shown}, **options))
+            routes.append(
+                endpoint(
+                    "PATCH", path, self.change, models.change, query=query, responses={200: models.shown}, **options
+                )
+            )
         options = AllOptions(
             called=f"delete_{kind.name}{suffix}",
             summary=f"Delete {kind.one}.",
@@ -147,7 +151,7 @@ class KindEndpoints(Generic[T]):
             problems={409},
             scopes=kind.writers,
         )
-        return [*routes, endpoint("DELETE", path, self._delete, NoBody, query, {204: None}, **options)]
+        return [*routes, endpoint("DELETE", path, self._delete, NoBody, query=query, responses={204: None}, **options)]
 
     def _rotations(self) -> Sequence[Route]:
         """Build the endpoint that generates another secret, if objects have one."""
@@ -160,7 +164,9 @@ class KindEndpoints(Generic[T]):
             called=f"rotate_{kind.name}", summary=summary, has_tag=True, problems=problems, scopes=kind.writers
         )
         responses = {200: self.models.minted}
-        return [endpoint("POST", f"{noun.item}/rotate", self._rotate, NoBody, NoQuery, responses, **options)]
+        return [
+            endpoint("POST", f"{noun.item}/rotate", self._rotate, NoBody, query=NoQuery, responses=responses, **options)
+        ]
 
     async def _show(self, admin: AdminDependencies, tenant: TenantId, found: Sequence[T]) -> Sequence[BaseModel]:
         statuses = await self.collection.statuses(tenant, admin.catalog, found)

@@ -52,7 +52,7 @@ class RecordEndpoints(Generic[R]):
         record, noun = self.record, self.noun
         page = page_model(f"{record.stem}Page", shown_model(record.of), f"One page of {record.about}.")
         listed = noun.list_route(
-            f"List {record.about}.", self.page, rules_of(record), query_model(record), page, scopes=self.scopes
+            f"List {record.about}.", self.page, rules_of(record), query_model(record), page=page, scopes=self.scopes
         )
         return [listed, noun.show_route(f"Show {record.one}.", self.get, scopes=self.scopes)]
 

@@ -50,20 +50,32 @@ class SingletonEndpoints(Generic[S]):
         query: type[QueryModel] = ReplaceQuery if keeps(kind.of) else NoQuery
         refusals = {*self.problems, *({409} if keeps(kind.of) else ())}
         shows = endpoint(
-            "GET", path, self._get, NoBody, NoQuery, {200: models.shown}, **named("get", f"Show {kind.about}.")
+            "GET",
+            path,
+            self._get,
+            NoBody,
+            query=NoQuery,
+            responses={200: models.shown},
+            **named("get", f"Show {kind.about}."),
         )
         return [
             *([shows] if self.has_get else []),
             endpoint(
-                "PUT", path, self._set, models.whole, query, {200: models.shown}, **named("replace", replaces, refusals)
+                "PUT",
+                path,
+                self._set,
+                models.whole,
+                query=query,
+                responses={200: models.shown},
+                **named("replace", replaces, refusals),
             ),
             endpoint(
                 "PATCH",
                 path,
                 self._change,
                 models.change,
-                NoQuery,
-                {200: models.shown},
+                query=NoQuery,
+                responses={200: models.shown},
                 **named("update", f"Change {kind.about}; absent fields keep their value.", self.problems),
             ),
         ]

@@ -85,6 +85,7 @@ def build_admin(
     trails: tuple[TrailVerifier, TrailExporter],
     runtime: Runtime,
     doctor: Doctor,
+    *,
     limits: AdminLimits,
     secret_keys: SecretRotation,
 ) -> list[BaseRoute]:
@@ -108,6 +109,7 @@ def build_probes(
     runtime: Runtime,
     readiness: Readiness,
     metrics_key: ConfiguredSecret | None,
+    *,
     siblings: Siblings | None,
 ) -> list[BaseRoute]:
     """Build `/healthz`, `/readyz`, the error page, resource metadata and the key set, which every listener serves."""
@@ -149,7 +151,7 @@ def build_edge_dependencies(settings: Settings, metrics: Metrics, readiness: Rea
 
 
 def build_public_app(
-    routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, provide: ASGIApp, around: EdgeDependencies
+    routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, provide: ASGIApp, *, around: EdgeDependencies
 ) -> ASGIApp:
     """Build the edge and all routes behind it; MCP URLs bypass the main router and its middleware.
 

@@ -30,6 +30,7 @@ def build_jobs(
     catalog: CatalogContext,
     runtime: Runtime,
     tasks: TaskRunner,
+    *,
     metrics: Metrics,
     settings: Settings,
 ) -> tuple[JobScheduler, LiveAttachments]:

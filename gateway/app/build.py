@@ -106,7 +106,7 @@ def build_app(
     events = build_event_router(infrastructure, runtime, mcp_app)
     readiness.before_closing(mcp_app.close_streams)
     readiness.before_closing(runtime.providers.drain)
-    connect_metrics(metrics, infrastructure, runtime, mcp_app.tasks, readiness)
+    connect_metrics(metrics, infrastructure, runtime, mcp_app.tasks, readiness=readiness)
     catalog = build_catalog(infrastructure, events, code, settings, ceilings=ceilings, metrics=metrics)
     trails = build_trails(infrastructure)
     hooks = build_hooks(catalog, runtime)
@@ -117,24 +117,28 @@ def build_app(
     connect_pools(metrics, (*THREAD_KINDS, *pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, secrets.database_url, secrets.redis_url, code=code)
     rotation = SecretRotation(catalog, replica=infrastructure.bus.replica, digests=runtime.credentials.digests)
-    scheduler, attachments = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics, settings)
-    provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, runtime.providers)
+    scheduler, attachments = build_jobs(
+        infrastructure, catalog, runtime, mcp_app.tasks, metrics=metrics, settings=settings
+    )
+    provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, providers=runtime.providers)
     further = (*runtime.parts, rotation, mcp_app, scheduler, attachments, runtime.providers)
     parts = (runtime.connections, *further, HiddenNames(catalog, code, database_url=secrets.database_url))
     probe = build_readiness_probe(infrastructure, mcp_app.heartbeat, parts, metrics)
-    probes = build_probes(probe, runtime, readiness, secrets.metrics_key, host.siblings)
+    probes = build_probes(probe, runtime, readiness, secrets.metrics_key, siblings=host.siblings)
     doctor = Doctor(facts, examine_parts=partial(examine_parts, probe))
-    admin = build_admin(catalog, trails, runtime, doctor, limits, rotation)
+    admin = build_admin(catalog, trails, runtime, doctor, limits=limits, secret_keys=rotation)
     closed = [*build_metrics(metrics, runtime, secrets.metrics_key, host.siblings), *admin]
     around = build_edge_dependencies(settings, metrics, readiness)
-    lifespan = partial(_run_parts, infrastructure, runtime.connections, parts, events, code)
+    lifespan = partial(_run_parts, infrastructure, runtime.connections, parts, events, code=code)
     reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)
     application = partial(Application, lifespan=lifespan, reread=reread, catalog=catalog, runtime=runtime)
     if settings.admin_port is None:
-        front = build_public_app([*probes, *closed, hooks.route, *pages.routes], settings, mcp_app, provide, around)
+        front = build_public_app(
+            [*probes, *closed, hooks.route, *pages.routes], settings, mcp_app, provide, around=around
+        )
         return application(asgi=front, admin=None)
     # guard: admin-door-apart
-    front = build_public_app([*probes, hooks.route, *pages.routes], settings, mcp_app, provide, around)
+    front = build_public_app([*probes, hooks.route, *pages.routes], settings, mcp_app, provide, around=around)
     return application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around))
 
 
@@ -144,6 +148,7 @@ async def _run_parts(
     connections: Connections,
     parts: Sequence[AbstractAsyncContextManager[object]],
     events: EventRouter,
+    *,
     code: Registrations,
 ) -> AsyncGenerator[None]:
     """Open all parts in order, the infrastructure first; close them in reverse order when the block ends."""

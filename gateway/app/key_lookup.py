@@ -39,7 +39,7 @@ class KeyLookup:
                 await keys.note_use(tenant, db, hour, [use.key for use in uses if use.hour == hour])
             for use in uses:
                 if use.renewed is not None:
-                    await keys.renew_secret(tenant, db, use.key, use.secret, use.renewed)
+                    await keys.renew_secret(tenant, db, use.key, use.secret, after=use.renewed)
 
     async def find_issuers(self, slugs: Collection[str]) -> Mapping[str, TenantIssuers]:
         """Return the enabled issuers of the tenants with these slugs, with the scopes that access rules name."""

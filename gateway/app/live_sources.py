@@ -105,7 +105,9 @@ def build_live_parts(
         leases=leases,
         held=held,
         forwarding=forwarding,
-        requests=LiveRequester(held, forwarding, leases, connectors, stores.links, ResultNotices(infrastructure.store)),
+        requests=LiveRequester(
+            held, forwarding, leases, connectors, links=stores.links, notices=ResultNotices(infrastructure.store)
+        ),
         sessions=records,
     )
 
@@ -120,6 +122,7 @@ def build_provide_endpoint(
     catalog: CatalogContext,
     live: LiveParts,
     attachments: LiveAttachments,
+    *,
     providers: OpenProviders,
 ) -> ProvideEndpoint:
     """Build the endpoint of programs that connect to the gateway."""

@@ -21,7 +21,7 @@ def make_metrics(lost_lines: Callable[[], int] = int) -> Metrics:
 
 
 def connect_metrics(
-    metrics: Metrics, infrastructure: Infrastructure, runtime: Runtime, tasks: TaskRunner, readiness: Readiness
+    metrics: Metrics, infrastructure: Infrastructure, runtime: Runtime, tasks: TaskRunner, *, readiness: Readiness
 ) -> None:
     """Connect each metric that a scrape reads from a component, as opposed to metrics that the component increments."""
     bus, audit = infrastructure.bus, infrastructure.audit

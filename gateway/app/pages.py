@@ -59,12 +59,12 @@ def build_pages(
     approvals = ApprovalPages(catalog, runtime.credentials, runtime.stores.nonces, keys=console_keys)
     provider = RelyingParty(infrastructure.upstream, people.keys)
     checks = ProviderChecks(catalog, provider)
-    sign_in_pages = _build_sign_in(infrastructure, catalog, runtime, settings, provider)
+    sign_in_pages = _build_sign_in(infrastructure, catalog, runtime, settings, provider=provider)
     documents = ClientDocuments(infrastructure.upstream, _known_clients(catalog))
     clients = ClientDirectory(catalog, documents)
     requests = SealedRequests(cipher.derive_all(REQUEST_PURPOSE))
     person_approvals = PersonApprovalPages(catalog, sign_in_pages, checks)
-    consent = ConsentPages(catalog, sign_in_pages, clients, checks, requests)
+    consent = ConsentPages(catalog, sign_in_pages, clients, checks, requests=requests)
     page_keys = cipher.derive_all(KEY_SESSION_PURPOSE)
     key_sessions = ConsoleSessions(
         page_keys, runtime.credentials, runtime.stores.nonces, scope=Scope.MCP, name=KEY_COOKIE
@@ -125,6 +125,7 @@ def _build_sign_in(
     catalog: CatalogContext,
     runtime: Runtime,
     settings: Settings,
+    *,
     provider: RelyingParty,
 ) -> SignInPages:
     nonces, cipher = runtime.stores.nonces, infrastructure.cipher

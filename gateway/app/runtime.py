@@ -141,7 +141,7 @@ def build_runtime(
         operators=OperatorDirectory(KeyLookup(infrastructure.store).find_operators),
         key_uses=key_uses,
         connections=connections,
-        calls=CallPipeline(limiter, infrastructure.refusals, renderer, metrics, safeguards),
+        calls=CallPipeline(limiter, infrastructure.refusals, renderer, metrics, safeguards=safeguards),
         approvals=approvals,
         limiter=limiter,
         stores=stores,
@@ -165,7 +165,7 @@ def _build_identities(
     links = AccountLinks(cipher.derive(LINK_PURPOSE), public_url=settings.public_url)
     accounts = StoredAccountTokens(catalog, links)
     own_audiences = OwnAudiences(people.directory, people.introspection, public_url=settings.public_url)
-    return tokens, signer, Delegations(tokens, signer, subjects, accounts, own_audiences)
+    return tokens, signer, Delegations(tokens, signer, subjects, accounts, own_audiences=own_audiences)
 
 
 def _build_people(infrastructure: Infrastructure, settings: Settings) -> People:

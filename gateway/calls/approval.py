@@ -95,7 +95,7 @@ class ApprovalStation:
 
     def approved(self, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared) -> "ApprovedRun":
         """Return a context manager that yields the prepared call once it is approved, and stores its outcome."""
-        return ApprovedRun(self, call, bound, handler, prepared)
+        return ApprovedRun(self, call, bound, handler, prepared=prepared)
 
     async def wait(self, call: Invocation, approval: Approval) -> ApprovalState:
         """Wait for the decision, at most for the time that the client may wait; return the approval's state.
@@ -218,7 +218,7 @@ class ApprovedRun:
     """Context manager of one approved call: awaits and claims the approval on entry, stores the outcome on exit."""
 
     def __init__(
-        self, station: ApprovalStation, call: Invocation, bound: BoundCall, handler: Handler[Any], prepared: Prepared
+        self, station: ApprovalStation, call: Invocation, bound: BoundCall, handler: Handler[Any], *, prepared: Prepared
     ) -> None:
         self._station = station
         self._call = call
@@ -292,7 +292,7 @@ class ApprovedRun:
         await call.peer.note_intent()  # guard: task-noted-before-approved-effects
         claim: str | None = None
         with anyio.CancelScope(shield=True):  # a cancellation between the commit and its response would lose the claim
-            claim = await claim_approval(tenant, station.catalog, approval, asked, intent, earlier=earlier)
+            claim = await claim_approval(tenant, station.catalog, approval, asked, intent=intent, earlier=earlier)
         if claim is None:  # guard: approval-claimed
             call.recorded = intent.detail
             raise await self._refusal(approval)

@@ -78,6 +78,7 @@ class CallPipeline:
         audit: AuditSink,
         shaper: result_rendering.ResultRenderer | None = None,
         metrics: Metrics | None = None,
+        *,
         safeguards: Safeguards = NO_SAFEGUARDS,
     ) -> None:
         self._approvals = safeguards.approvals

@@ -175,7 +175,7 @@ class CutBatch:
             if self.is_full:
                 return
             row = await self._verify_removable(
-                db, writer, bounds.of(writer), revision, "" if anchor is None else anchor.row.kind
+                db, writer, bounds.of(writer), revision, anchor="" if anchor is None else anchor.row.kind
             )
             if row is not None:
                 await self._remove_entries(db, row)
@@ -201,7 +201,7 @@ class CutBatch:
         self.made.append(cut)
         self._removed += expected
 
-    async def _verify_removable(self, db: Db, writer: str, bound: int, revision: int, anchor: str) -> CutRow | None:
+    async def _verify_removable(self, db: Db, writer: str, bound: int, revision: int, *, anchor: str) -> CutRow | None:
         """Verify the removable entries of one chain and return their cut record; None if there are none or one has a
         fault.
         """

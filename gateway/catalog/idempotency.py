@@ -63,7 +63,7 @@ async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedReque
         record = await idempotency.get(tenant, db, attempt.record)
         if record is None:
             await _check_record_limit(tenant, db, request.caller)
-            if await idempotency.insert(tenant, db, _new_record(tenant, catalog, request, attempt, now)):
+            if await idempotency.insert(tenant, db, _new_record(tenant, catalog, request, attempt, now=now)):
                 await jobs.schedule(tenant, db, _clean_up(tenant, now + RECORD_LIFETIME))
                 return attempt
             raise _in_progress()
@@ -124,7 +124,7 @@ async def _check_record_limit(tenant: TenantId, db: Db, caller: Caller) -> None:
 
 
 def _new_record(
-    tenant: TenantId, catalog: CatalogContext, request: KeyedRequest, attempt: Attempt, now: datetime
+    tenant: TenantId, catalog: CatalogContext, request: KeyedRequest, attempt: Attempt, *, now: datetime
 ) -> IdempotencyRecord:
     wrapped = catalog.sealer.new_tenant_key(tenant)
     fingerprint = _digest(request.parts)  # sealed: a short secret in the body could be guessed from its digest

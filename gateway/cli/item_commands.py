@@ -22,7 +22,7 @@ _SECONDS = "_s"
 """The suffix of members with a number of seconds."""
 
 
-def add_list(group: click.Group, noun: str, about: str, columns: Sequence[str], options: ListOption) -> None:
+def add_list(group: click.Group, noun: str, about: str, columns: Sequence[str], *, options: ListOption) -> None:
     """Add `list`, which prints these fields of each item as a table."""
 
     @group.command("list", help=about)

@@ -166,7 +166,7 @@ class Authenticator:
                 self.operator_keys.uses[operator.key] += 1
                 return operator
             if resource is not None:
-                sign_in = partial(self._sign_in, token, resource, mark, client, suspect)
+                sign_in = partial(self._sign_in, token, resource, mark, client, suspect=suspect)
                 # only requests of one client network share a lookup, because refusals depend on the network's limits
                 return await self._sign_ins.take((mark, client), sign_in)  # guard: sign-ins-once
             # guard: failures-known-keys
@@ -187,7 +187,7 @@ class Authenticator:
             return kept.caller
 
     async def _sign_in(
-        self, token: bytes, resource: Resource, mark: bytes, client: str, suspect: str | None
+        self, token: bytes, resource: Resource, mark: bytes, client: str, *, suspect: str | None
     ) -> Principal:
         """Return the person of an access token; cached like a key, at most until the token expires."""
         assert self.people is not None  # without it, no resource is accepted

@@ -148,7 +148,7 @@ class _Compiler:
         findings = find_texts(self._document, compiled, outline)
         nothing = () if operations else (_NO_OPERATION,)
         warnings = (*nothing, *choice.warnings(), *self._warnings.texts())
-        report = report_import(reports, self._listed(compiled), warnings, self._warnings.notes(), findings)
+        report = report_import(reports, self._listed(compiled), warnings, self._warnings.notes(), findings=findings)
         return Compilation(
             title=self._document.title,
             version=self._document.version,

@@ -39,6 +39,7 @@ def report_import(
     listed: Mapping[str, bytes],
     warnings: Sequence[str],
     notes: Sequence[str] = (),
+    *,
     findings: Sequence[TextFinding] = (),
 ) -> ImportReport:
     """Report on a whole document; `listed` contains the definitions that clients list, by name."""

@@ -69,14 +69,14 @@ class McpApp:
         kernel = SdkRunner(server, finder)
         spoken = SessionDispatcher(kernel, stores, self.running)
         listening = GetStreams(stores, self.streams, connections, ping_s=min(PING_S, stores.idle_s / 3))
-        handshake = SessionTransport(spoken, stores, plain, listening, self.running, self.streams)
+        handshake = SessionTransport(spoken, stores, plain, listening, running=self.running, streams=self.streams)
         self._modern = StatelessTransport(server, kernel, plain, listen_streams, spawn=stores.spawn)
         self._endpoint = McpEndpoint(
             credentials,
             connections,
             self._modern,
             handshake,
-            HttpSseTransport(spoken, stores, listening, self.running),
+            legacy=HttpSseTransport(spoken, stores, listening, self.running),
             traces=traces,
         )
         self._stack = AsyncExitStack()

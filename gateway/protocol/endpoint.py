@@ -73,8 +73,8 @@ class McpEndpoint:
         connections: Connections,
         modern: StatelessTransport,
         handshake: SessionTransport,
-        legacy: HttpSseTransport,
         *,
+        legacy: HttpSseTransport,
         traces: Traces | None,
     ) -> None:
         self._credentials = credentials

@@ -136,7 +136,7 @@ class FastPath:
                 lookup=registry,
             )
         except AccountRequired as required:
-            return await _show_account_page(request_id, params, required, context, open_peer)
+            return await _show_account_page(request_id, params, required, context, open_peer=open_peer)
         except GatewayError as error:
             if is_modern or not isinstance(error, CapabilityMissing):
                 found = to_mcp_in(MODERN, error, correlation_id) if is_modern else to_mcp(error, correlation_id)
@@ -175,6 +175,7 @@ async def _show_account_page(
     params: _Params,
     required: AccountRequired,
     context: RequestContext,
+    *,
     open_peer: OpenPeer | None,
 ) -> JsonRpcReply | None:
     """The response to a call whose user has to connect an account; None if the SDK's path opens the page."""

@@ -22,7 +22,7 @@ class Cursors:
 
     def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
         """Create the cursor of the page that follows `last`."""
-        mac = _mac(self._keys[0], tenant, profile, listing, last)
+        mac = _mac(self._keys[0], tenant, profile, listing, last=last)
         return urlsafe_b64encode(mac + last.encode()).decode().rstrip("=")
 
     def open(self, tenant: TenantId, profile: str, listing: str, cursor: str) -> str:
@@ -38,12 +38,12 @@ class Cursors:
             last = raw[MAC_BYTES:].decode()
         except (binascii.Error, ValueError):
             raise InvalidCursor("invalid cursor") from None
-        macs = (_mac(key, tenant, profile, listing, last) for key in self._keys)
+        macs = (_mac(key, tenant, profile, listing, last=last) for key in self._keys)
         if not any(hmac.compare_digest(raw[:MAC_BYTES], mac) for mac in macs):  # guard: cursor-signature
             raise InvalidCursor("invalid cursor")
         return last
 
 
-def _mac(key: bytes, tenant: TenantId, profile: str, listing: str, last: str) -> bytes:
+def _mac(key: bytes, tenant: TenantId, profile: str, listing: str, *, last: str) -> bytes:
     spoken = "\0".join((tenant, profile, listing, last)).encode()  # guard: cursor-of-its-tenant, cursor-of-its-list
     return hmac.digest(key, spoken, hashlib.sha256)[:MAC_BYTES]

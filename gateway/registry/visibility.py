@@ -56,7 +56,7 @@ class VisiblePrimitives:
             selection = _restrict(snapshot.access, rules, selection)
         stored = snapshot.profiles.get(profile)
         self._is_asked = bool(asked_queries(stored))
-        chosen = _with_queries(_select(snapshot.tools, selection), snapshot, selection, stored, rules)
+        chosen = _with_queries(_select(snapshot.tools, selection), snapshot, selection, stored, rules=rules)
         tools = _with_details(chosen, snapshot, rules)
         self.listing = ToolListing(snapshot.names, form_of(stored))
         """The form in which tools are listed."""
@@ -240,7 +240,12 @@ def _is_live(primitive: Primitive) -> bool:
 
 
 def _with_queries(
-    tools: Sequence[Tool], snapshot: Snapshot, selection: Selection | None, profile: Profile | None, rules: int | None
+    tools: Sequence[Tool],
+    snapshot: Snapshot,
+    selection: Selection | None,
+    profile: Profile | None,
+    *,
+    rules: int | None,
 ) -> Sequence[Tool]:
     """The shown tools, and the query tools that the profile names or needs."""
     if selection is None:

@@ -82,7 +82,7 @@ def problem(error: GatewayError, *, correlation_id: str, instance: str | None = 
             fields["suggested_prefix"] = error.suggested_prefix
     status = status_of(error)
     return Response(
-        problem_bytes(status, error.code, error.message, correlation_id, fields),
+        problem_bytes(status, error.code, error.message, correlation_id, fields=fields),
         status,
         headers=_headers(status, error.retry_after_s),
         media_type=MEDIA_TYPE,
@@ -90,7 +90,7 @@ def problem(error: GatewayError, *, correlation_id: str, instance: str | None = 
 
 
 def problem_bytes(
-    status: int, code: str, detail: str, correlation_id: str, fields: Mapping[str, Any] | None = None
+    status: int, code: str, detail: str, correlation_id: str, *, fields: Mapping[str, Any] | None = None
 ) -> bytes:
     """Return a problem document as bytes."""
     document = {

@@ -82,7 +82,7 @@ class WebhookReceiver:
         limits = await limits_of(tenant, self._catalog)
         async with self._limiter.admit(tenant, KeyId(webhook), limits):
             changed, used = read_changes(body), self._delivery_ids
-            await take_delivery(tenant, self._catalog, webhook, delivery, changed, delivery_ids=used)
+            await take_delivery(tenant, self._catalog, webhook, delivery, changed=changed, delivery_ids=used)
         return Response(status_code=202, headers={"cache-control": "no-store"})
 
 

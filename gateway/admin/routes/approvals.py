@@ -44,6 +44,8 @@ _DECIDED: AllOptions = {"scopes": DECIDE, "has_tag": True, "problems": {409}}
 
 ENDPOINTS = (
     *_APPROVAL.routes(),
-    endpoint("POST", f"{_ITEM}/approve", approve_call, ApprovalDecide, NoQuery, {200: _SHOWN}, **_DECIDED),
-    endpoint("POST", f"{_ITEM}/deny", deny_call, ApprovalDecide, NoQuery, {200: _SHOWN}, **_DECIDED),
+    endpoint(
+        "POST", f"{_ITEM}/approve", approve_call, ApprovalDecide, query=NoQuery, responses={200: _SHOWN}, **_DECIDED
+    ),
+    endpoint("POST", f"{_ITEM}/deny", deny_call, ApprovalDecide, query=NoQuery, responses={200: _SHOWN}, **_DECIDED),
 )

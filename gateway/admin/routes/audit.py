@@ -114,7 +114,16 @@ def _reads(
 ) -> Route:
     """A route that reads the trail, also that of a deleted tenant."""
     return endpoint(
-        "GET", path, handle, NoBody, query, {200: response}, scopes=READ_AUDIT, reads_trail=True, problems={409}, **more
+        "GET",
+        path,
+        handle,
+        NoBody,
+        query=query,
+        responses={200: response},
+        scopes=READ_AUDIT,
+        reads_trail=True,
+        problems={409},
+        **more,
     )
 
 
@@ -160,8 +169,8 @@ ENDPOINTS = (
         "/tenants/{t}/audit/tail",
         follow_audit,
         NoBody,
-        TailQuery,
-        {200: ExportLine},
+        query=TailQuery,
+        responses={200: ExportLine},
         scopes=READ_AUDIT,
         media_type="application/jsonl",
     ),
@@ -171,8 +180,8 @@ ENDPOINTS = (
         _RETENTION.path,
         get_retention,
         NoBody,
-        RetentionQuery,
-        {200: _RETENTION.models.shown},
+        query=RetentionQuery,
+        responses={200: _RETENTION.models.shown},
         scopes=READ_AUDIT,
         has_tag=True,
     ),

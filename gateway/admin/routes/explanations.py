@@ -191,14 +191,16 @@ async def show_listed(admin: AdminDependencies, call: AdminRequest[NoBody, NoQue
 
 
 ENDPOINTS = (
-    endpoint("GET", "/tenants/{t}/tools/{name}/listed", show_listed, NoBody, NoQuery, {200: ListedToolShown}),
+    endpoint(
+        "GET", "/tenants/{t}/tools/{name}/listed", show_listed, NoBody, query=NoQuery, responses={200: ListedToolShown}
+    ),
     endpoint(
         "POST",
         "/tenants/{t}/tools/{name}/explain",
         explain_tool,
         ToolExplain,
-        NoQuery,
-        {200: ToolExplained},
+        query=NoQuery,
+        responses={200: ToolExplained},
         problems={429},
     ),
 )

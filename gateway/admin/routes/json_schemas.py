@@ -26,6 +26,8 @@ async def get_schema(_: AdminDependencies, call: Plain) -> AdminResponse:
 
 
 ENDPOINTS = (
-    endpoint("GET", "/schemas", list_schemas, NoBody, NoQuery, {200: SchemaNames}),
-    endpoint("GET", "/schemas/{name}", get_schema, NoBody, NoQuery, {200: SchemaDocument}, problems={404}),
+    endpoint("GET", "/schemas", list_schemas, NoBody, query=NoQuery, responses={200: SchemaNames}),
+    endpoint(
+        "GET", "/schemas/{name}", get_schema, NoBody, query=NoQuery, responses={200: SchemaDocument}, problems={404}
+    ),
 )

@@ -28,8 +28,8 @@ ENDPOINTS = (
         "/deleted-tenants",
         list_deleted_tenants,
         NoBody,
-        DeletedTenantQuery,
-        {200: DeletedTenantPage},
+        query=DeletedTenantQuery,
+        responses={200: DeletedTenantPage},
         scopes=OPERATOR_ONLY,
     ),
 )

@@ -145,7 +145,7 @@ _TRIED = {200: TrialShown}
 _TRY = Options(problems={409, 422, 429, 502, 504}, work=WorkKind.OUTBOUND)
 
 ENDPOINTS = (
-    endpoint("POST", "/tenants/{t}/tools/{name}/try", try_tool, ToolTry, NoQuery, _TRIED, **_TRY),
-    endpoint("POST", "/tenants/{t}/resources/try", try_resource, NoBody, UriQuery, _TRIED, **_TRY),
-    endpoint("POST", "/tenants/{t}/prompts/{name}/try", try_prompt, PromptTry, NoQuery, _TRIED, **_TRY),
+    endpoint("POST", "/tenants/{t}/tools/{name}/try", try_tool, ToolTry, query=NoQuery, responses=_TRIED, **_TRY),
+    endpoint("POST", "/tenants/{t}/resources/try", try_resource, NoBody, query=UriQuery, responses=_TRIED, **_TRY),
+    endpoint("POST", "/tenants/{t}/prompts/{name}/try", try_prompt, PromptTry, query=NoQuery, responses=_TRIED, **_TRY),
 )

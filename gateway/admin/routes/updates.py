@@ -16,5 +16,12 @@ async def report_resource_update(
 
 
 ENDPOINTS = (
-    endpoint("POST", "/tenants/{t}/resources/updated", report_resource_update, ResourceChanged, NoQuery, {202: None}),
+    endpoint(
+        "POST",
+        "/tenants/{t}/resources/updated",
+        report_resource_update,
+        ResourceChanged,
+        query=NoQuery,
+        responses={202: None},
+    ),
 )

@@ -115,19 +115,19 @@ async def open_approval(
     """
     changes = ApprovalChanges(tenant, catalog)
     async with catalog.store.transaction(tenant) as db:
-        found = await _attach(tenant, catalog, db, call, changes)
+        found = await _attach(tenant, catalog, db, call, changes=changes)
     await changes.announce()
     if found is not None:
         return found
     shown, changes = await show(), ApprovalChanges(tenant, catalog)
     async with catalog.store.transaction(tenant) as db:
         await approvals.lock(tenant, db)
-        found = await _attach(tenant, catalog, db, call, changes)
+        found = await _attach(tenant, catalog, db, call, changes=changes)
         if found is None:
             if not await may_call(tenant, db, call.principal.key):
                 raise Forbidden("a call that needs an approval needs a valid key with the scope mcp")
             await _check_open_limit(tenant, db, call.principal.subject)
-            found = await _insert(tenant, catalog, db, call, shown)
+            found = await _insert(tenant, catalog, db, call, shown=shown)
             await changes.record_change(db, found.id)
     await changes.announce()
     return found
@@ -224,8 +224,8 @@ async def claim_approval(
     catalog: CatalogContext,
     approval: ApprovalId,
     call: CallToApprove,
-    intent: CallRecord,
     *,
+    intent: CallRecord,
     earlier: str | None = None,
 ) -> str | None:
     """Claim an approved call for one run, and return the claim; None if it cannot run.
@@ -324,7 +324,7 @@ async def sweep(catalog: CatalogContext, due: Job) -> None:
 
 
 async def _attach(
-    tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, changes: ApprovalChanges
+    tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, *, changes: ApprovalChanges
 ) -> Approval | None:
     """Return the open approval of an equal call, unless a new one is required."""
     for ended in await approvals.end_overdue(tenant, db, limit=1, fingerprint=call.fingerprint):
@@ -341,7 +341,9 @@ async def _attach(
     return None
 
 
-async def _insert(tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, shown: ShownCall) -> Approval:
+async def _insert(
+    tenant: TenantId, catalog: CatalogContext, db: Db, call: CallToApprove, *, shown: ShownCall
+) -> Approval:
     now, warnings = datetime.now(UTC), shown.warnings
     if (ran := await approvals.last_run(tenant, db, call.fingerprint)) is not None:
         warnings = (_PRIOR_RUN[ran[0]].format(ran[1].astimezone(UTC).isoformat(timespec="seconds")), *warnings)

@@ -186,7 +186,9 @@ class TaskRecords:
         tenant = owner.tenant
         async with self._store.transaction(tenant) as db:
             stored = await _owned(owner, db, task, is_locked=True)
-            is_done = await self._end(tenant, db, stored, TaskState.CANCELLED, None, message="cancelled by the client")
+            is_done = await self._end(
+                tenant, db, stored, TaskState.CANCELLED, outcome=None, message="cancelled by the client"
+            )
         if is_done:
             await self._announce(tenant, stored.id)
         return is_done
@@ -242,7 +244,7 @@ class TaskRecords:
             stored = await mcp_tasks.get(tenant, db, task.id, is_locked=True)
             if stored is None or stored.holder != task.holder:  # guard: task-end-fenced
                 return False
-            if not await self._end(tenant, db, stored, state, outcome, message=message):
+            if not await self._end(tenant, db, stored, state, outcome=outcome, message=message):
                 return False
         await self._announce(tenant, task.id)
         return True
@@ -266,7 +268,9 @@ class TaskRecords:
                 return None
             if not stored.has_begun:  # guard: task-run-once
                 return await self._lease(tenant, db, stored, holder)
-            await self._end(tenant, db, stored, TaskState.FAILED, TaskOutcome(error=_UNKNOWN), message=_UNKNOWN.message)
+            await self._end(
+                tenant, db, stored, TaskState.FAILED, outcome=TaskOutcome(error=_UNKNOWN), message=_UNKNOWN.message
+            )
         await self._announce(tenant, task)
         return None
 
@@ -282,8 +286,8 @@ class TaskRecords:
         db: Db,
         stored: StoredTask,
         state: TaskState,
-        outcome: TaskOutcome | None,
         *,
+        outcome: TaskOutcome | None,
         message: str,
     ) -> bool:
         sealed = None if outcome is None else self._seal(tenant, stored.wrapped, stored.id, outcome)

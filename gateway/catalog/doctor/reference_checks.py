@@ -47,7 +47,9 @@ async def _references(
         stored = await CREDENTIALS.load(tenant, db)
         known = await issuers.page(tenant, db, after=None, limit=MAX_REFERENCING_ISSUERS)
     names = [one.name for one in stored if one.reference is not None]
-    reads: list[tuple[str, _Read]] = [(name, partial(_read, tenant, store, cipher, stores, name)) for name in names]
+    reads: list[tuple[str, _Read]] = [
+        (name, partial(_read, tenant, store, cipher, stores, name=name)) for name in names
+    ]
     for issuer in known:
         for member, client in (("sign_in", issuer.sign_in), ("introspection", issuer.introspection)):
             if client is not None and (reference := client.client_secret_reference) is not None:
@@ -56,7 +58,7 @@ async def _references(
     return reads[:limit]
 
 
-async def _read(tenant: TenantId, store: Store, cipher: EnvelopeCipher, stores: SecretStores, name: str) -> None:
+async def _read(tenant: TenantId, store: Store, cipher: EnvelopeCipher, stores: SecretStores, *, name: str) -> None:
     async with store.transaction(tenant) as db:
         opened = await open_named(tenant, db, cipher, name)
     await read_external_secret(store, stores, tenant, opened)

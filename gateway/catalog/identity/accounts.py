@@ -118,7 +118,7 @@ async def connect_account(
             refreshed_at=now,
             version=1,
         )
-        await accounts.enter(tenant, db, catalog.sealer, new_account, tokens)
+        await accounts.enter(tenant, db, catalog.sealer, new_account, tokens=tokens)
         detail: dict[str, object] = {"account": new_account.id, "credential": current.name, "scopes": list(scopes)}
         await record_use(catalog, owner, "account.connect", correlation_id=correlation_id, detail=detail)
     return new_account
@@ -213,7 +213,7 @@ async def save_refreshed(
 ) -> bool:
     """Store the tokens of a refresh; False if its lease has expired, or the account was deleted."""
     async with catalog.store.transaction(tenant) as db:
-        return await accounts.save(tenant, db, catalog.sealer, account, tokens, lease=lease)
+        return await accounts.save(tenant, db, catalog.sealer, account, tokens=tokens, lease=lease)
 
 
 async def note_refused(catalog: CatalogContext, owner: AccountOwner, account: UserAccount, *, lease: str) -> None:

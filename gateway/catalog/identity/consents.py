@@ -53,7 +53,7 @@ async def has_consented(tenant: TenantId, catalog: CatalogContext, person: Key, 
 
 
 async def give_consent(
-    tenant: TenantId, catalog: CatalogContext, db: Db, person: Key, wanted: Permission, *, correlation_id: str
+    tenant: TenantId, catalog: CatalogContext, db: Db, person: Key, *, wanted: Permission, correlation_id: str
 ) -> None:
     """Store a consent in the transaction of its grant; an existing consent receives these scopes.
 

@@ -55,7 +55,7 @@ async def permit(
     async with catalog.store.transaction(tenant) as db:
         await schedule_clean_up(tenant, db, grant.idle_ends_at + KEPT)
         if is_given:
-            await give_consent(tenant, catalog, db, person, wanted, correlation_id=correlation_id)
+            await give_consent(tenant, catalog, db, person, wanted=wanted, correlation_id=correlation_id)
         await grants.insert(tenant, db, grant, code)
         await CLIENTS.note(tenant, db, wanted.client.id, replace(wanted.client.status, used_at=now))
         revoked_grants = await _end_oldest(tenant, db, person.id, at=now)

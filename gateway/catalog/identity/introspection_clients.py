@@ -87,9 +87,9 @@ async def save_introspection_secret(
     if draft is None:
         await introspection_secrets.remove(tenant, db, issuer.id)
     elif draft.client.client_secret_reference is not None:
-        await introspection_secrets.save(tenant, db, catalog.sealer, issuer, NOT_STORED)
+        await introspection_secrets.save(tenant, db, catalog.sealer, issuer, secret=NOT_STORED)
     elif draft.secret is not None:
-        await introspection_secrets.save(tenant, db, catalog.sealer, issuer, draft.secret)
+        await introspection_secrets.save(tenant, db, catalog.sealer, issuer, secret=draft.secret)
 
 
 def check_alone(others: Sequence[Issuer]) -> None:

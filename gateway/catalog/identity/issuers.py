@@ -95,7 +95,7 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
         await _check_profiles(tenant, db, draft.rules)
         await _check_introspection(tenant, db, new_issuer)
         await issuers.insert(tenant, db, new_issuer)
-        await _save_secret(tenant, catalog, db, draft, new_issuer)
+        await _save_secret(tenant, catalog, db, draft, issuer=new_issuer)
         await introspection_clients.save_introspection_secret(
             tenant, catalog, db, draft.introspection, issuer=new_issuer
         )
@@ -151,7 +151,7 @@ async def update_issuer(
         entry.before, entry.after = current, saved
         await _check_introspection(tenant, db, saved)
         await issuers.save(tenant, db, saved)
-        await _save_secret(tenant, catalog, db, revised, saved, before=current)
+        await _save_secret(tenant, catalog, db, revised, issuer=saved, before=current)
         await introspection_clients.save_introspection_secret(tenant, catalog, db, introspection, issuer=saved)
         affected = await people.ids_of_issuer(tenant, db, saved.id, limit=MAX_ANNOUNCED)
     await _announce(tenant, catalog, affected)
@@ -312,8 +312,8 @@ async def _save_secret(
     catalog: CatalogContext,
     db: Db,
     draft: IssuerDraft,
-    issuer: Issuer,
     *,
+    issuer: Issuer,
     before: Issuer | None = None,
 ) -> None:
     """Store the secret of the issuer's client. An unchanged secret is sealed again if the token endpoint changes."""
@@ -324,7 +324,7 @@ async def _save_secret(
         if before.sign_in is None or issuer.sign_in.token_url == before.sign_in.token_url:
             return
         secret = await issuers.open_secret(tenant, db, catalog.sealer, before)
-    await issuers.save_secret(tenant, db, catalog.sealer, issuer, secret)
+    await issuers.save_secret(tenant, db, catalog.sealer, issuer, secret=secret)
 
 
 async def _check_free(tenant: TenantId, db: Db, draft: IssuerDraft) -> None:

@@ -37,8 +37,8 @@ async def enter_sign_in(
     catalog: CatalogContext,
     person: Key,
     sign_in: SignIn,
-    tokens: ProviderTokens,
     *,
+    tokens: ProviderTokens,
     correlation_id: str,
 ) -> Key:
     """Store a sign-in, and the person at the first sign-in; return the stored person.
@@ -54,7 +54,7 @@ async def enter_sign_in(
         raise SignInRefused(DENIED)
     async with catalog.store.transaction(tenant) as db:
         await schedule_clean_up(tenant, db, sign_in.session_ends_at)
-        await sign_ins.insert(tenant, db, catalog.sealer, sign_in, tokens)
+        await sign_ins.insert(tenant, db, catalog.sealer, sign_in, tokens=tokens)
         # guard: sign-in-sessions-bounded
         await sign_ins.end_oldest(tenant, db, stored.id, limit=MAX_SESSIONS, at=sign_in.created_at)
         detail: dict[str, object] = {"sign_in": sign_in.id}
@@ -116,7 +116,7 @@ async def save_provider_tokens(
 ) -> bool:
     """Store the claims and tokens of a refresh; False if its lease has expired."""
     async with catalog.store.transaction(tenant) as db:
-        return await sign_ins.save(tenant, db, catalog.sealer, sign_in, tokens, lease=lease)
+        return await sign_ins.save(tenant, db, catalog.sealer, sign_in, tokens=tokens, lease=lease)
 
 
 async def clean_up(catalog: CatalogContext, due: Job) -> None:

@@ -261,7 +261,7 @@ class Collection(Generic[T]):
         self._refuse_built_in(name)
         current = await self.rows.get(opened.tenant, opened.db, name, locked=self.is_locked)
         if current is None:
-            await self._refuse_foreign(opened.tenant, opened.catalog, opened.db, name, expected)
+            await self._refuse_foreign(opened.tenant, opened.catalog, opened.db, name, expected=expected)
             if expected:
                 raise NotFound(f"no such {self.kind.words}")
             self.check_new_name(name)
@@ -329,7 +329,7 @@ class Collection(Generic[T]):
         async with catalog.store.transaction(tenant) as db:
             current = await self.rows.get(tenant, db, name)
             if current is None:
-                await self._refuse_foreign(tenant, catalog, db, name, expected)
+                await self._refuse_foreign(tenant, catalog, db, name, expected=expected)
                 if expected:
                     raise NotFound(f"no such {self.kind.words}")
             return current
@@ -352,7 +352,7 @@ class Collection(Generic[T]):
         return await self.find(opened.tenant, opened.db, name, locked=self.is_locked)
 
     async def _refuse_foreign(
-        self, tenant: TenantId, catalog: CatalogContext, db: Db, name: str, expected: Expected = None
+        self, tenant: TenantId, catalog: CatalogContext, db: Db, name: str, *, expected: Expected = None
     ) -> None:
         if self.refuse_foreign is None:
             return

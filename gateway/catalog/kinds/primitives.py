@@ -203,7 +203,7 @@ async def _with_levels(
     return [Listed(item=one, hides_code=(one.family, one.name) in names) for one in effective]
 
 
-async def _refuse_foreign(family: Family, tenant: TenantId, catalog: CatalogContext, db: Db, name: str) -> None:
+async def _refuse_foreign(family: Family, tenant: TenantId, catalog: CatalogContext, db: Db, *, name: str) -> None:
     """Refuse a change of a primitive that is imported, built in, registered in code, or of a live source.
 
     Raises:

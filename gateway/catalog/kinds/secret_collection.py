@@ -34,7 +34,7 @@ class SecretCollection(Collection[T], Generic[T, S]):
     async def insert(self, opened: OpenChanges, new: T) -> None:
         """Store a new object with its secret in open changes."""
         secret = self.seal(new, None)
-        await self.sealed.insert_sealed(opened.tenant, opened.db, opened.catalog.sealer, new, secret)
+        await self.sealed.insert_sealed(opened.tenant, opened.db, opened.catalog.sealer, new, secret=secret)
 
     async def save(self, opened: OpenChanges, current: T, revised: T) -> None:
         """Store a changed object with its secret in open changes.
@@ -52,7 +52,9 @@ class SecretCollection(Collection[T], Generic[T, S]):
             stored = None if found is None else found[1]
         now: dict[str, Any] = {"version": current.version + 1, "updated_at": datetime.now(UTC)}
         secret = self.seal(revised, stored)
-        await self.sealed.write_sealed(opened.tenant, opened.db, opened.catalog.sealer, replace(revised, **now), secret)
+        await self.sealed.write_sealed(
+            opened.tenant, opened.db, opened.catalog.sealer, replace(revised, **now), secret=secret
+        )
 
     def _missing(self, current: T, revised: T) -> Sequence[str]:
         """The needed members that a change does not give; an omitted reference is the stored object itself."""

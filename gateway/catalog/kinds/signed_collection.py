@@ -46,7 +46,7 @@ class SignedCollection(MintingCollection[T]):
         """Store a new object with a generated secret in open changes."""
         secret = new_secret()
         signing = SigningSecrets(current=secret)
-        await self.sealed.insert_sealed(opened.tenant, opened.db, opened.catalog.sealer, new, signing)
+        await self.sealed.insert_sealed(opened.tenant, opened.db, opened.catalog.sealer, new, secret=signing)
         opened.generated[new.id] = secret
 
     async def renew(self, opened: OpenChanges, current: T) -> tuple[T, str]:
@@ -55,7 +55,7 @@ class SignedCollection(MintingCollection[T]):
         previous = await self._previous(opened.tenant, opened.db, opened.catalog, current)
         rotated = self._with_overlap(current, until=now.replace(microsecond=0) + OVERLAP, at=now)
         signing = SigningSecrets(current=secret, previous=previous)
-        await self.sealed.write_sealed(opened.tenant, opened.db, opened.catalog.sealer, rotated, signing)
+        await self.sealed.write_sealed(opened.tenant, opened.db, opened.catalog.sealer, rotated, secret=signing)
         return rotated, secret
 
     async def _previous(self, tenant: TenantId, db: Db, catalog: CatalogContext, current: T) -> str | None:

@@ -120,7 +120,7 @@ async def record_attached(
         )
         before = await live_primitives.of_source(tenant, report.db, source.id)
         after = review(current, before, reading)
-        await _store_differences(tenant, report.db, source.id, before, after)
+        await _store_differences(tenant, report.db, source.id, before, after=after)
         report.is_visible = (
             _visible(before) != _visible(after) or current.status.can_subscribe != discovery.can_subscribe
         )
@@ -265,6 +265,7 @@ async def _store_differences(
     db: Db,
     source: LiveSourceId,
     before: Sequence[RememberedPrimitive],
+    *,
     after: Sequence[RememberedPrimitive],
 ) -> None:
     """Store the differences in parts, because preparing rows blocks the event loop."""

@@ -214,7 +214,7 @@ def _read(source: LiveSource, found: DiscoveredPrimitive, name: str, notices: _N
     hints = as_object(sent.get("annotations")) or {}
     level, reason = assess_tool(remote, hints) if family is Family.TOOL else (Safety.SAFE, _READ_ONLY)
     try:
-        definition = read_definition(family, remote, name, sent, level)
+        definition = read_definition(family, remote, name, sent, level=level)
     except DefinitionInvalid as wrong:
         raise _Refused(wrong.message) from None
     for notice in definition.notices:

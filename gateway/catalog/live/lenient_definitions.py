@@ -43,14 +43,14 @@ class LenientDefinition:
 
 
 def read_definition(
-    family: Family, remote: str, name: str, sent: Mapping[str, object], level: Safety
+    family: Family, remote: str, name: str, sent: Mapping[str, object], *, level: Safety
 ) -> LenientDefinition:
     """Return the definition that a source sent, with the name and the annotations that clients see.
 
     Raises:
         DefinitionInvalid: it has a fault that is not in an optional member or a pattern.
     """
-    whole: Mapping[str, object] = _with_required_members(family, remote, name, sent, level)
+    whole: Mapping[str, object] = _with_required_members(family, remote, name, sent, level=level)
     patterns: dict[str, None] = {}
     for _ in range(MAX_ROUNDS):
         try:
@@ -65,7 +65,7 @@ def read_definition(
 
 
 def _with_required_members(
-    family: Family, remote: str, name: str, sent: Mapping[str, object], level: Safety
+    family: Family, remote: str, name: str, sent: Mapping[str, object], *, level: Safety
 ) -> dict[str, object]:
     """The definition with the members that the gateway's contract requires and the protocol does not."""
     whole = {_ADDRESS[family]: name, **_without_blank_texts(sent)}

@@ -100,8 +100,8 @@ async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
     tags = [await _tag_of(opened, one) for one in drafts]  # before the first write: a tag can depend on other objects
     done: dict[int, AppliedObject] = {}
     for place in sort_by_references(nodes):
-        done[place] = await _write(opened, owners, drafts[place], tags[place], shown)
-    deleted = await prune(opened, given, owners, drafts, shown) if given.prunes else ()
+        done[place] = await _write(opened, owners, drafts[place], tags[place], shown=shown)
+    deleted = await prune(opened, given, owners, drafts, shown=shown) if given.prunes else ()
     objects = [*(done[place] for place in range(len(drafts))), *deleted]
     return AppliedSet(revision=opened.revision, objects=objects, references=references)
 
@@ -119,7 +119,7 @@ async def _tag_of(opened: OpenChanges, draft: Draft) -> str | None:
 
 
 async def _write(
-    opened: OpenChanges, owners: Owners, draft: Draft, tag: str | None, shown: ChangeBudget
+    opened: OpenChanges, owners: Owners, draft: Draft, tag: str | None, *, shown: ChangeBudget
 ) -> AppliedObject:
     target, before = draft.wanted.target, draft.before
     has_drifted = owners.has_drifted(target, before)

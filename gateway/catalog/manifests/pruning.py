@@ -18,7 +18,7 @@ from gateway.kinds.manifests import kind_in_manifests
 
 
 async def prune(
-    opened: OpenChanges, given: ManifestSet, owners: Owners, drafts: Sequence[Draft], shown: ChangeBudget
+    opened: OpenChanges, given: ManifestSet, owners: Owners, drafts: Sequence[Draft], *, shown: ChangeBudget
 ) -> Sequence[AppliedObject]:
     """Remove what the set owns and does not name: objects that name others first. `shown` bounds the changes.
 

@@ -211,7 +211,7 @@ class SourceTarget:
         if current is None:
             prepared = await imports.prepare_new(tenant, catalog, draft, content)
         else:
-            prepared = await imports.prepare_import(tenant, catalog, draft, content, current)
+            prepared = await imports.prepare_import(tenant, catalog, draft, content, current=current)
         return ReadySource(compose=compose, seen=current, prepared=prepared)
 
     async def write(self, opened: OpenChanges, key: str, compose: _Compose) -> SourceState:

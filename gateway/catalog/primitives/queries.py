@@ -140,12 +140,12 @@ async def get_listed(
         live = await visible_live(tenant, db, code)
         unstored = [*added, *(one for one in live if one.family is family)]
         try:
-            found = await _find(tenant, db, family, name, unstored)
+            found = await _find(tenant, db, family, name, unstored=unstored)
         except NotFound:
             renamed: Mapping[str, str] = await tool_aliases.resolve(tenant, db, [name]) if takes_old_names else {}
             if family is not Family.TOOL or name not in renamed:
                 raise
-            found = await _find(tenant, db, family, renamed[name], unstored)
+            found = await _find(tenant, db, family, renamed[name], unstored=unstored)
         if isinstance(found.item, Primitive):
             [effective] = await with_effective_levels(tenant, db, [found.item], [*code, *live])
             found = replace(found, item=effective)
@@ -153,7 +153,7 @@ async def get_listed(
     return replace(found, hides_code=is_hiding)
 
 
-async def _find(tenant: TenantId, db: Db, family: Family, name: str, unstored: Sequence[Primitive]) -> Listed:
+async def _find(tenant: TenantId, db: Db, family: Family, name: str, *, unstored: Sequence[Primitive]) -> Listed:
     own = await ROWS[family].get(tenant, db, name)
     if own is not None:
         return Listed(item=to_primitive(own))

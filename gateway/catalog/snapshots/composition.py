@@ -110,7 +110,7 @@ def compose(
         renamed=renamed,
         hidden_live=hidden_live,
         queried_live=queried,
-        names=ListedNames(_stored_names(operations, effective, own, code, offer, aliases)),
+        names=ListedNames(_stored_names(operations, effective, own, code, offer=offer, aliases=aliases)),
     )
 
 
@@ -119,6 +119,7 @@ def _stored_names(
     effective: Sequence[LoadedOperation],
     own: Sequence[Primitive],
     code: Sequence[Primitive],
+    *,
     offer: LiveOffer,
     aliases: Sequence[Alias],
 ) -> Iterator[str]:

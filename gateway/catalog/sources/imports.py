@@ -147,7 +147,7 @@ async def update_source(
     content = Content(document=stored or b"", url=current.url if draft.keeps_url else None)
     if is_sent:
         content = await read_content(tenant, catalog, draft)
-    prepared = await prepare_import(tenant, catalog, draft, content, current)
+    prepared = await prepare_import(tenant, catalog, draft, content, current=current)
     if draft.dry_run:
         return await try_version(tenant, catalog, prepared, current)
     if is_same and await _is_active(tenant, catalog, current, prepared.content):
@@ -184,7 +184,7 @@ async def _unchanged(tenant: TenantId, catalog: CatalogContext, current: Source)
 
 
 async def prepare_import(
-    tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, content: Content, current: Source
+    tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, content: Content, *, current: Source
 ) -> PreparedImport:
     """Compile a document for a source, and compare it with the active version.
 

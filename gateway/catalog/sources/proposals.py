@@ -86,7 +86,7 @@ async def propose_source(
         number_of_tools = len(await operations.names_of(tenant, db, current.id))
     draft = replace(draft_of(current), document=sent.document, form=sent.form, dry_run=sent.dry_run)
     content = replace(await read_content(tenant, catalog, draft), url=current.url)
-    ready = await prepare_import(tenant, catalog, draft, content, current)
+    ready = await prepare_import(tenant, catalog, draft, content, current=current)
     if sent.dry_run:
         return await try_version(tenant, catalog, ready, current)
     if ready.changes.is_empty:
@@ -183,7 +183,7 @@ async def store_proposal(
             created_at=datetime.now(UTC),
             tools=len(ready.operations),
         )
-        proposal = await _assess(tenant, catalog, db, ready, proposal, current)
+        proposal = await _assess(tenant, catalog, db, ready, proposal=proposal, current=current)
         replacement.entry.detail = _detail(proposal, replaced=pending_proposal)
         await proposals.remove(tenant, db, current.id)
         content = ProposedContent(document=ready.content.document, compilation=compilation)
@@ -229,7 +229,13 @@ def version_tag(source: Source, number: int) -> str:
 
 
 async def _assess(
-    tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedImport, proposal: SourceProposal, current: Source
+    tenant: TenantId,
+    catalog: CatalogContext,
+    db: Db,
+    ready: PreparedImport,
+    *,
+    proposal: SourceProposal,
+    current: Source,
 ) -> SourceProposal:
     """The proposal with its changes and warnings, and with the obstacles to its activation."""
     before = await operations.of_source(tenant, db, current.id)

@@ -226,7 +226,7 @@ async def _fetch_and_compare(catalog: CatalogContext, run: RefreshRun, *, by: Au
     if run.proposal is not None and run.proposal.digest == sighting.digest:
         return await _store_unchanged(catalog, run, sighting)
     draft = replace(draft_of(run.source), allow_removals=True)
-    ready = await prepare_import(run.tenant, catalog, draft, content, run.source)
+    ready = await prepare_import(run.tenant, catalog, draft, content, current=run.source)
     refuse_shrinking(run.tools, len(ready.operations), allow=run.allow_removals)
     if ready.changes.is_empty:
         return await _withdraw(catalog, run, sighting, by=by)

@@ -93,7 +93,7 @@ async def activate_version(
         draft_of(current), credentials=activation.credentials, dry_run=activation.dry_run, allow_removals=True
     )
     if isinstance(opened, Content):
-        prepared = await prepare_import(tenant, catalog, draft, opened, current)
+        prepared = await prepare_import(tenant, catalog, draft, opened, current=current)
         prepared = replace(prepared, origin=VersionOrigin.ROLLBACK, restored=activation.number)
     else:
         check_credentials(draft, opened.compilation)

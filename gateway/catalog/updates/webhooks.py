@@ -106,8 +106,8 @@ async def take_delivery(
     catalog: CatalogContext,
     webhook: str,
     delivery: Delivery,
-    changed: ReportedChanges,
     *,
+    changed: ReportedChanges,
     delivery_ids: SingleUse,
 ) -> None:
     """Process a delivery once per delivery id: publish its resources to all replicas, or make refreshes of its sources

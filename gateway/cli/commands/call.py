@@ -67,6 +67,7 @@ def explain_tool(
     tool: str,
     arguments: tuple[str, ...],
     whole: str | None,
+    *,
     profile: str | None,
     **client: Unpack[ClientOptions],
 ) -> None:

@@ -77,7 +77,7 @@ add_action(
 @limit_option
 @with_tenant
 def list_live_primitives(
-    context: AdminContext, name: str, family: str | None, state: str | None, limit: int | None
+    context: AdminContext, name: str, family: str | None, state: str | None, *, limit: int | None
 ) -> None:
     """List the primitives of a live source in every state."""
     path = context.tenant_path(_NOUN, name, "primitives")

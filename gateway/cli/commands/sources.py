@@ -102,7 +102,7 @@ def show_status(context: AdminContext, name: str | None) -> None:
 @wait_option
 @with_tenant
 def add_source(
-    context: AdminContext, name: str, spec: str, entry: str | None, dry_run: bool, **options: Unpack[ImportArguments]
+    context: AdminContext, name: str, spec: str, entry: str | None, *, dry_run: bool, **options: Unpack[ImportArguments]
 ) -> None:
     """Import SPEC (a path, a URL, or - for standard input) as source NAME.
 
@@ -114,7 +114,7 @@ def add_source(
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
     response = _import(
-        context, "POST", context.tenant_path(_NOUN), (spec, entry), body, is_waiting=options.get("wait", False)
+        context, "POST", context.tenant_path(_NOUN), (spec, entry), body=body, is_waiting=options.get("wait", False)
     )
     context.show(response, lambda: _render_import(response, name))
 
@@ -156,10 +156,10 @@ def set_source(
     flags: JsonObject = {name: True for name, is_set in (("dry_run", dry_run), ("allow_removals", yes)) if is_set}
     query = "?replace=true" if options.get("replace") else ""
     if spec is None:
-        _set_declared(context, name, import_fields(options), flags, query)
+        _set_declared(context, name, import_fields(options), flags, query=query)
         return
     path, fields = context.tenant_path(_NOUN, name) + query, import_fields(options) | flags
-    response = _import(context, "PUT", path, (spec, entry), fields, is_waiting=options.get("wait", False))
+    response = _import(context, "PUT", path, (spec, entry), body=fields, is_waiting=options.get("wait", False))
     context.show(response, lambda: _render_import(response, name))
 
 
@@ -229,7 +229,7 @@ def show_source(context: AdminContext, name: str) -> None:
     context.show(found, lambda: join_parts(render_object(SOURCE, found), render_needs(report)))
 
 
-def _set_declared(context: AdminContext, file: str, given: JsonObject, flags: JsonObject, query: str) -> None:
+def _set_declared(context: AdminContext, file: str, given: JsonObject, flags: JsonObject, *, query: str) -> None:
     """Replace the sources that a file declares, each with its options."""
     if given:
         raise Failure("give SPEC with options, or FILE alone", ExitCode.USAGE)
@@ -254,8 +254,8 @@ def _import(
     method: str,
     path: str,
     document_argument: tuple[str, str | None],
-    body: JsonObject,
     *,
+    body: JsonObject,
     is_waiting: bool,
 ) -> JsonObject:
     """Send the document at a path, URL or standard input for import."""

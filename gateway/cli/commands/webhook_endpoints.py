@@ -38,7 +38,9 @@ add_action(
 @click.option("--kind", help="Only deliveries of this kind of event.")
 @limit_option
 @with_tenant
-def list_deliveries(context: AdminContext, name: str, state: str | None, kind: str | None, limit: int | None) -> None:
+def list_deliveries(
+    context: AdminContext, name: str, state: str | None, kind: str | None, *, limit: int | None
+) -> None:
     """List the deliveries of a webhook endpoint, the newest first."""
     path = context.tenant_path(_NOUN, name, "deliveries")
     query = {field: value for field, value in (("state", state), ("kind", kind)) if value is not None}

@@ -27,6 +27,6 @@ def record_group(
     """
     group = Commands(record.name, help=about)
     columns = [one.shown_name for one in shown(record.of) if one.is_listed]
-    add_list(group, record.plural, f"List {record.about}.", columns, list_options_of(record))
+    add_list(group, record.plural, f"List {record.about}.", columns, options=list_options_of(record))
     add_show(group, record.plural, f"Show {record.one}.", naming=naming or naming_by_id(record), describe=describe)
     return group

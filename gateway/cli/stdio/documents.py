@@ -73,6 +73,7 @@ async def _serve(
     options: LocalOptions,
     policy: Policy,
     upstream: UpstreamClient,
+    *,
     streams: StdioStreams,
 ) -> None:
     async with TaskSupervisor() as tasks, upstream:

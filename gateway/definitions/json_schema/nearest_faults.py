@@ -67,12 +67,12 @@ class _Walk:
                 return found
             members, items = as_object(value), as_list(value)
             if members is not None:
-                self._members(node, members, at, depth, found)
+                self._members(node, members, at, depth, found=found)
             elif items is not None and "items" in node:
                 for index, item in enumerate(items[:MAX_WALK_ITEMS]):
                     found += self.faults(node["items"], item, (*at, index), depth + 1)
             for keyword in ("anyOf", "oneOf"):
-                found += self._nearest(as_list(node.get(keyword)) or (), keyword, value, at, depth)
+                found += self._nearest(as_list(node.get(keyword)) or (), keyword, value, at, depth=depth)
         return found
 
     def _same_value(self, schema: object) -> Iterator[Object]:
@@ -115,7 +115,7 @@ class _Walk:
             found.is_other_kind = True
 
     def _members(
-        self, node: Object, members: Object, at: tuple[str | int, ...], depth: int, found: _LocalFaults
+        self, node: Object, members: Object, at: tuple[str | int, ...], depth: int, *, found: _LocalFaults
     ) -> None:
         for name in as_list(node.get("required")) or ():
             if isinstance(name, str) and name not in members:
@@ -135,7 +135,7 @@ class _Walk:
                 found += inner
 
     def _nearest(
-        self, branches: Sequence[object], keyword: str, value: object, at: tuple[str | int, ...], depth: int
+        self, branches: Sequence[object], keyword: str, value: object, at: tuple[str | int, ...], *, depth: int
     ) -> Sequence[Fault]:
         """The faults of the branch with the fewest; none if a branch has none, or for a value of several branches."""
         compared = [self.faults(branch, value, at, depth + 1) for branch in branches[:MAX_BRANCHES]]

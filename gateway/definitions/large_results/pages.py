@@ -157,7 +157,7 @@ def _read_characters(text: str, request: PartRequest, room: int) -> bytes:
 def _read_parts(parts: _Parts, request: PartRequest, room: int) -> bytes:
     page = _Page(room, request.offset, ConditionTests(request.where))
     for index, (name, raw) in enumerate(parts.following, request.offset):
-        if not _add_part(page, request, index, name, raw):
+        if not _add_part(page, request, index, name, raw=raw):
             page.next_offset = index
             break
     found: dict[str, object] = {"kind": parts.kind, "total": parts.total}
@@ -170,7 +170,7 @@ def _read_parts(parts: _Parts, request: PartRequest, room: int) -> bytes:
     return _join(request, found, _value_of(parts.kind, page))
 
 
-def _add_part(page: _Page, request: PartRequest, index: int, name: str | None, raw: bytes) -> bool:
+def _add_part(page: _Page, request: PartRequest, index: int, name: str | None, *, raw: bytes) -> bool:
     """Add a part to the page if it matches the conditions; return False if the page ends before the part."""
     is_full = request.limit is not None and len(page.values) + len(page.omitted) >= request.limit
     if is_full or (request.where and index - page.offset >= MAX_TESTED):  # guard: result-conditions-bounded

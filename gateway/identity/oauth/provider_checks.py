@@ -129,7 +129,7 @@ class ProviderChecks:
         catalog, (sign_in, tokens), asked_at = self._catalog, stored, datetime.now(UTC)
         try:
             secret = await open_client_secret(tenant, catalog, holder.issuer)
-            found = await self._provider.refresh(tenant, holder.issuer, secret, tokens, sign_in.claims)
+            found = await self._provider.refresh(tenant, holder.issuer, secret, tokens, before=sign_in.claims)
         except TokenRejected as rejected:
             await self._end(tenant, sign_in, f"the provider's ID token is not valid: {rejected.reason}")
         except GatewayError as error:

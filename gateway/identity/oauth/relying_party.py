@@ -93,7 +93,7 @@ class RelyingParty:
         return ProviderIdentity(claims=read_person(merged, issuer, scopes), tokens=_tokens(response))
 
     async def refresh(
-        self, tenant: TenantId, issuer: Issuer, secret: str, tokens: ProviderTokens, before: IdentityClaims
+        self, tenant: TenantId, issuer: Issuer, secret: str, tokens: ProviderTokens, *, before: IdentityClaims
     ) -> ProviderIdentity:
         """Use the refresh token, and return new tokens with the claims of the same person.
 

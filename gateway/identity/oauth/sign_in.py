@@ -181,7 +181,7 @@ class SignInFlow:
         )
         try:
             entered = await enter_sign_in(
-                tenant, self._catalog, person, sign_in, found.tokens, correlation_id=correlation_id
+                tenant, self._catalog, person, sign_in, tokens=found.tokens, correlation_id=correlation_id
             )
         except SignInRefused:
             note_sign_in(self._refusals, tenant, f"user:{person.principal}", "denied")

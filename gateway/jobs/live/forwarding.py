@@ -150,7 +150,7 @@ class Forwarding:
         await self._tasks.close()
 
     async def request(
-        self, holder: str, source: LiveSource, method: LiveMethod, params: Mapping[str, object], client: LiveClient
+        self, holder: str, source: LiveSource, method: LiveMethod, params: Mapping[str, object], *, client: LiveClient
     ) -> Mapping[str, Any]:
         """Run a request at the holder and return the result object.
 

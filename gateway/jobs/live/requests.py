@@ -53,6 +53,7 @@ class LiveRequester:
         forwarding: Forwarding,
         leases: AttachmentLeases,
         connectors: Mapping[LiveKind, LiveConnector],
+        *,
         links: LinkedResources,
         notices: ResultNotices,
     ) -> None:
@@ -87,7 +88,7 @@ class LiveRequester:
         holder = await self._leases.holder(key)
         if holder is None:
             raise LiveSourceDetached(f"the live source {source.name!r} is not attached", retry_after_s=1.0)
-        return await self._forwarding.request(holder, source, method, params, client)
+        return await self._forwarding.request(holder, source, method, params, client=client)
 
     async def note_links(self, source: LiveSource, owner: str, uris: Sequence[str]) -> None:
         """Store links; while Redis is unavailable, they cannot be read."""

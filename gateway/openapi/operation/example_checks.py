@@ -67,7 +67,7 @@ _UNCHECKED = ExampleVerdict("unchecked")
 
 @dataclass(slots=True)
 class _Relaxed:
-    """What the examples of one schema have relaxed: the schema itself, and shared schemas by reference."""
+    """Schemas that the examples of one schema have relaxed: itself, and shared ones by reference."""
 
     is_loosened: bool = False
     refs: set[str] = field(default_factory=set[str])

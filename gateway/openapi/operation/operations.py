@@ -78,7 +78,7 @@ def _resolve(node: object, references: References) -> Object:
 def _operations(path: str, item: Object, references: References, dialect: tuple[int, int]) -> Iterator[Operation]:
     for method, value, where in _methods(path, item, dialect):
         node, refusal = _follow(value, references)
-        yield _operation(method, path, item, node, where, refusal)
+        yield _operation(method, path, item, node, where=where, refusal=refusal)
 
 
 def _methods(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[tuple[str, object, str]]:
@@ -108,7 +108,7 @@ def _hints(operation: Operation, root: Object, warnings: Warnings) -> DocumentHi
     return read_hints(levels, method_safety(operation.method), warnings)
 
 
-def _operation(method: str, path: str, item: Object, node: Object, where: str, refusal: str | None) -> Operation:
+def _operation(method: str, path: str, item: Object, node: Object, *, where: str, refusal: str | None) -> Operation:
     is_odd = method.upper() == "CONNECT" or (method.upper() == "HEAD" and method != "HEAD")
     if refusal is None and (is_odd or not _TOKEN.fullmatch(method)):
         refusal = "its method cannot be sent"

@@ -122,7 +122,7 @@ def _list_of(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def _tool(name: str, title: str, description: str, arguments: Schema, result: Schema | None = None) -> bytes:
+def _tool(name: str, title: str, description: str, arguments: Schema, *, result: Schema | None = None) -> bytes:
     is_read_only = name != CALL
     return orjson.dumps(
         {
@@ -148,7 +148,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         "Describes an API: title, version, description, servers, tags, and the number of endpoints and schemas. "
         "Without `source`, describes every exposed API. Start here.",
         _object(_SOURCE),
-        _object(
+        result=_object(
             {**_API_INFO, "sources": _list_of(_object(_API_INFO, "source", "title", "totalEndpoints", "totalSchemas"))}
         ),
     ),
@@ -158,7 +158,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         "Lists the endpoints of an API in pages, optionally of one method or tag. `total` is the number of all "
         "matches.",
         _object({**_SOURCE, "method": _METHOD, "tag": _text("Only endpoints with this tag."), **_PAGE}),
-        _object(
+        result=_object(
             {"endpoints": _list_of(_object(_ENDPOINT_SUMMARY, "operation", "path", "method")), **_PAGED},
             *("endpoints", "total", "limit", "offset"),
         ),
@@ -182,7 +182,7 @@ DEFINITIONS: Mapping[str, bytes] = {
             },
             "query",
         ),
-        _object(
+        result=_object(
             {
                 "results": _list_of(
                     _object(
@@ -214,7 +214,7 @@ DEFINITIONS: Mapping[str, bytes] = {
                 **_DEPTH,
             }
         ),
-        _object(
+        result=_object(
             {
                 **_ENDPOINT_SUMMARY,
                 "description": _TEXT,
@@ -238,7 +238,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         "List schemas",
         "Lists the named schemas of an API in pages. `total` is the number of all schemas.",
         _object({**_SOURCE, **_PAGE}),
-        _object(
+        result=_object(
             {
                 "schemas": _list_of(
                     _object(
@@ -263,7 +263,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         "Describes one named schema, all schemas that it references (`dependencies`), and the schemas and endpoints "
         "that reference it (`usedBy`).",
         _object({**_SOURCE, "name": _text("The name of the schema, or the `$ref` to it."), **_DEPTH}, "name"),
-        _object(
+        result=_object(
             {
                 "source": _TEXT,
                 "name": _TEXT,

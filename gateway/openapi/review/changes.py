@@ -125,9 +125,9 @@ def _added_operations(
 def _sensitive_news(plan: RequestPlan, *, origins: set[str], schemes: set[str], urls: set[str]) -> Iterator[Difference]:
     hosts = [*({plan.origin} - origins), *sorted(token_urls(plan) - urls)]
     for host in hosts:
-        yield make_difference(DifferenceKind.HOST, Impact.BREAKING, "/request/origin", None, host)
+        yield make_difference(DifferenceKind.HOST, Impact.BREAKING, "/request/origin", old=None, new=host)
     for scheme in sorted(sources_using(plan) - schemes):
-        yield make_difference(DifferenceKind.CREDENTIALS, Impact.BREAKING, "/request/security", None, scheme)
+        yield make_difference(DifferenceKind.CREDENTIALS, Impact.BREAKING, "/request/security", old=None, new=scheme)
 
 
 def _changed_operations(kept: Iterable[tuple[ComparedTool, CompiledOperation]]) -> Iterator[_FoundChange]:

@@ -13,7 +13,7 @@ from gateway.openapi.review.limits import MAX_EXCERPT_LENGTH
 _CONTEXT = 40
 
 
-def make_difference(kind: DifferenceKind, impact: Impact, pointer: str, old: object, new: object) -> Difference:
+def make_difference(kind: DifferenceKind, impact: Impact, pointer: str, *, old: object, new: object) -> Difference:
     """Return a difference with excerpts of both values; None represents an absent value."""
     if isinstance(old, str) and isinstance(new, str):
         before, after = _differing_parts(old, new)

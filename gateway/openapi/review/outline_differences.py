@@ -34,7 +34,7 @@ def compare_outlines(old: bytes, new: bytes) -> Iterator[Difference]:
     if before.version != after.version:
         is_plain = _PLAIN_VERSION.fullmatch(after.version) is not None
         kinds = (DifferenceKind.DOCUMENTATION, Impact.WIDENING) if is_plain else (DifferenceKind.TEXT, Impact.TEXT)
-        yield make_difference(*kinds, "/version", before.version, after.version)
+        yield make_difference(*kinds, "/version", old=before.version, new=after.version)
     yield from _OutlineComparison().run(_parts(before), _parts(after))
 
 
@@ -77,7 +77,7 @@ class _OutlineComparison:
                 self._queue.append((before[name], after[name], pointer_part))
             elif name in after and is_section:  # guard: rule-no-new-documentation
                 kind = DifferenceKind.DOCUMENTATION
-                yield make_difference(kind, Impact.WIDENING, pointer_part, None, _shown(after[name]))
+                yield make_difference(kind, Impact.WIDENING, pointer_part, old=None, new=_shown(after[name]))
             else:
                 yield _text(pointer_part, before.get(name), after.get(name))
 
@@ -105,7 +105,7 @@ def _opened(value: object) -> object:
 
 
 def _text(pointer: str, old: object, new: object) -> Difference:
-    return make_difference(DifferenceKind.TEXT, Impact.TEXT, pointer, _shown(old), _shown(new))
+    return make_difference(DifferenceKind.TEXT, Impact.TEXT, pointer, old=_shown(old), new=_shown(new))
 
 
 def _shown(value: object) -> object:

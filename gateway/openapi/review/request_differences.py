@@ -101,4 +101,4 @@ def _compare(pointer: str, old: _Members, new: _Members) -> Iterator[Difference]
 
 
 def _breaking(kind: DifferenceKind, pointer: str, old: object, new: object) -> Difference:
-    return make_difference(kind, Impact.BREAKING, f"{_REQUEST}{pointer}", old, new)
+    return make_difference(kind, Impact.BREAKING, f"{_REQUEST}{pointer}", old=old, new=new)

@@ -94,7 +94,7 @@ class _SchemaComparison:
             self._queue_once(self._conjunction(0, old), self._conjunction(1, new), pointer, key=key)
             return
         if names[0] != names[1]:
-            yield make_difference(DifferenceKind.TEXT, Impact.TEXT, f"{pointer}/$ref", *names)
+            yield make_difference(DifferenceKind.TEXT, Impact.TEXT, f"{pointer}/$ref", old=names[0], new=names[1])
         targets = self._target(0, old), self._target(1, new)
         beside = _beside(old), _beside(new)
         if any(beside):
@@ -137,7 +137,7 @@ class _SchemaComparison:
             if self._is_shared_changed and any(referenced_names(new)):
                 yield _narrowed(pointer, None, "refers to schemas that differ")
         elif key in _TEXTS:
-            yield make_difference(DifferenceKind.TEXT, Impact.TEXT, pointer, old, new)
+            yield make_difference(DifferenceKind.TEXT, Impact.TEXT, pointer, old=old, new=new)
         elif key in _LOWEST or key in _HIGHEST:
             yield from _bound(old, new, pointer, is_lowest=key in _LOWEST)
         else:
@@ -163,11 +163,15 @@ class _SchemaComparison:
             place = f"{pointer}{point('properties', name)}"
             if name in required and name not in was:
                 shown = ("optional", "required") if name in before else (None, after.get(name, True))
-                yield make_difference(DifferenceKind.ARGUMENT_REQUIRED, Impact.BREAKING, place, *shown)
+                yield make_difference(
+                    DifferenceKind.ARGUMENT_REQUIRED, Impact.BREAKING, place, old=shown[0], new=shown[1]
+                )
             elif name not in before and name in after:
-                yield make_difference(DifferenceKind.ARGUMENT_ADDED, Impact.WIDENING, place, None, after[name])
+                yield make_difference(DifferenceKind.ARGUMENT_ADDED, Impact.WIDENING, place, old=None, new=after[name])
             elif name in before and name not in after:
-                yield make_difference(DifferenceKind.ARGUMENT_REMOVED, Impact.BREAKING, place, before[name], None)
+                yield make_difference(
+                    DifferenceKind.ARGUMENT_REMOVED, Impact.BREAKING, place, old=before[name], new=None
+                )
             elif name in was and name not in required:
                 yield _widened(place, "required", "optional")
             if name in before and name in after:
@@ -273,8 +277,8 @@ def _canonical(value: object) -> bytes:
 
 
 def _narrowed(pointer: str, old: object, new: object) -> Difference:
-    return make_difference(DifferenceKind.ARGUMENT_NARROWED, Impact.BREAKING, pointer, old, new)
+    return make_difference(DifferenceKind.ARGUMENT_NARROWED, Impact.BREAKING, pointer, old=old, new=new)
 
 
 def _widened(pointer: str, old: object, new: object) -> Difference:
-    return make_difference(DifferenceKind.ARGUMENT_WIDENED, Impact.WIDENING, pointer, old, new)
+    return make_difference(DifferenceKind.ARGUMENT_WIDENED, Impact.WIDENING, pointer, old=old, new=new)

@@ -40,10 +40,12 @@ def compare_tool(old: ComparedTool, new: CompiledOperation) -> Iterator[Differen
         is_same = False
         yield difference
     if is_same and _canonical(before | {"name": ""}) != _canonical(after | {"name": ""}):
-        yield make_difference(DifferenceKind.TEXT, Impact.TEXT, "", None, "its definition is encoded differently")
+        yield make_difference(
+            DifferenceKind.TEXT, Impact.TEXT, "", old=None, new="its definition is encoded differently"
+        )
     elif is_same and plan != new.plan:
         yield make_difference(
-            DifferenceKind.REQUEST, Impact.BREAKING, "/request", None, "its request is encoded differently"
+            DifferenceKind.REQUEST, Impact.BREAKING, "/request", old=None, new="its request is encoded differently"
         )
 
 
@@ -66,25 +68,29 @@ def _compare(
 ) -> Iterator[Difference]:
     before, after = definitions
     if old.safety != new.safety:
-        yield make_difference(DifferenceKind.SAFETY, Impact.BREAKING, "/safety", old.safety.value, new.safety.value)
+        yield make_difference(
+            DifferenceKind.SAFETY, Impact.BREAKING, "/safety", old=old.safety.value, new=new.safety.value
+        )
     elif before.get("annotations") != after.get("annotations"):
         shown = (before.get("annotations"), after.get("annotations"))
-        yield make_difference(DifferenceKind.SAFETY, Impact.BREAKING, "/annotations", *shown)
+        yield make_difference(DifferenceKind.SAFETY, Impact.BREAKING, "/annotations", old=shown[0], new=shown[1])
     yield from compare_requests(plan, new.plan)
     if old.tags != new.tags:
-        yield make_difference(DifferenceKind.SELECTION, Impact.BREAKING, "/tags", list(old.tags), list(new.tags))
+        yield make_difference(
+            DifferenceKind.SELECTION, Impact.BREAKING, "/tags", old=list(old.tags), new=list(new.tags)
+        )
     yield from compare_schemas(_input(before, old.input_schema), _input(after, new.input_schema), "/inputSchema")
     yield from _results(before.get("outputSchema"), after.get("outputSchema"))
     for key in dict.fromkeys((*before, *after)):
         if key not in _COMPARED and before.get(key) != after.get(key):
-            yield make_difference(DifferenceKind.TEXT, Impact.TEXT, point(key), before.get(key), after.get(key))
+            yield make_difference(DifferenceKind.TEXT, Impact.TEXT, point(key), old=before.get(key), new=after.get(key))
 
 
 def _results(old: object, new: object) -> Iterator[Difference]:
     before, after = as_object(old), as_object(new)
     if before is None or after is None:
         if before is not after:
-            yield make_difference(DifferenceKind.RESULT, Impact.BREAKING, "/outputSchema", before, after)
+            yield make_difference(DifferenceKind.RESULT, Impact.BREAKING, "/outputSchema", old=before, new=after)
         return
     for one in compare_schemas(before, after, "/outputSchema"):
         impact = _RESULTS.get(one.kind)

@@ -71,7 +71,9 @@ class GetStreams:
         self, stream: EventStream, stream_request: StreamRequest, position: StreamPosition, reader: str
     ) -> None:
         record, registry = stream_request.record, stream_request.context.registry
-        tail = StandaloneReplay(stream, self._stores, record, registry, self._catalogs.is_current, ping_s=self._ping_s)
+        tail = StandaloneReplay(
+            stream, self._stores, record, registry, is_current=self._catalogs.is_current, ping_s=self._ping_s
+        )
         leave = self._catalogs.subscribe(registry, tail.on_catalog_change)
         try:
             await stream.begin(stream_request.headers)

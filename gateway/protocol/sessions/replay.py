@@ -121,8 +121,8 @@ class StandaloneReplay:
         stores: SessionStores,
         record: SessionRecord,
         registry: Registry,
-        is_current: Callable[[Registry], bool],
         *,
+        is_current: Callable[[Registry], bool],
         ping_s: float,
     ) -> None:
         self._to = to

@@ -48,6 +48,7 @@ class SessionTransport:
         stores: SessionStores,
         fast_path: FastPath,
         get_streams: GetStreams,
+        *,
         running: RunningRequests,
         streams: OpenStreams,
     ) -> None:
@@ -136,13 +137,13 @@ class SessionTransport:
         spawn, correlation_id = self._stores.spawn, context.correlation_id
         try:
             with RequestExchange(self._running, key, sink, spawn=spawn, correlation_id=correlation_id) as exchange:
-                await exchange.serve(self._run_request(request, call, record, context, sink))
+                await exchange.serve(self._run_request(request, call, record, context, sink=sink))
         except Conflict as error:
             refused = invalid_request(error.message, correlation_id)  # the id belongs to the other request
             await request.respond(400, refused, headers=session_headers(record))
 
     async def _run_request(
-        self, request: McpRequest, call: _Call, record: SessionRecord, context: RequestContext, sink: PostSink
+        self, request: McpRequest, call: _Call, record: SessionRecord, context: RequestContext, *, sink: PostSink
     ) -> Body:
         """The response to a request; it is a stream from its start if the client prefers a stream to JSON.
 

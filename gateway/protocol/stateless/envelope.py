@@ -56,7 +56,7 @@ def envelope_error(message: Mapping[str, Any], request: McpRequest, context: Req
     for name in request.headers.repeated:
         if name in _ROUTING:  # guard: routing-header-once
             return _error_response(
-                HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message
+                HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message=message
             )
     raw_headers = {known: request.headers.get(name) for name, known in _ROUTING.items()}
     headers = {known: value.decode("latin-1") for known, value in raw_headers.items() if value is not None}
@@ -66,7 +66,7 @@ def envelope_error(message: Mapping[str, Any], request: McpRequest, context: Req
     named = decode_header_value(headers.get(MCP_NAME_HEADER)) if message["method"] in _OF_TASKS else None
     if message["method"] in _OF_TASKS and named != message["params"].get("taskId"):  # guard: task-id-mirrored
         reason = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
-        return _error_response(HEADER_MISMATCH, reason, None, context, message)
+        return _error_response(HEADER_MISMATCH, reason, None, context, message=message)
     return None
 
 
@@ -104,7 +104,11 @@ def unsupported_version_error(
     requested_version = (request.version or "")[:MAX_VERSION_ECHO]
     data = {"supported": _SUPPORTED_VERSIONS, "requested": requested_version}
     return _error_response(
-        UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {requested_version}", data, context, message
+        UNSUPPORTED_PROTOCOL_VERSION,
+        f"Unsupported protocol version: {requested_version}",
+        data,
+        context,
+        message=message,
     )
 
 
@@ -119,15 +123,15 @@ def version_header_error(request: McpRequest, context: RequestContext) -> bytes 
     if len(values) == 1:
         return None
     reason = f"{MCP_PROTOCOL_VERSION_HEADER} header appears more than once, with different values; send one"
-    return _error_response(HEADER_MISMATCH, reason, None, context, {})
+    return _error_response(HEADER_MISMATCH, reason, None, context, message={})
 
 
 def _refused(verdict: InboundLadderRejection, context: RequestContext, message: Mapping[str, Any]) -> bytes:
-    return _error_response(verdict.code, verdict.message, verdict.data, context, message)
+    return _error_response(verdict.code, verdict.message, verdict.data, context, message=message)
 
 
 def _error_response(
-    code: int, text: str, details: Mapping[str, Any] | None, context: RequestContext, message: Mapping[str, Any]
+    code: int, text: str, details: Mapping[str, Any] | None, context: RequestContext, *, message: Mapping[str, Any]
 ) -> bytes:
     data = {**(details or {}), "code": BadInput.code, "correlation_id": context.correlation_id}
     return error_message(code, text, data=data, request_id=id_of(message))

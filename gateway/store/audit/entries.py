@@ -77,14 +77,14 @@ async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange
     is_first = change["action"] == CREATION and change["revision"] == 1  # others are of tenants, in the installation's
     if not is_first and last != change["revision"] - 1:  # guard: audit-break
         log.error("audit_trail_broken", tenant_id=tenant, expected=change["revision"] - 1, found=last)
-        previous = await _append(tenant, db, _break_row(tenant, change, last), previous, change["chain_key"])
+        previous = await _append(tenant, db, _break_row(tenant, change, last), previous, chain_key=change["chain_key"])
     reference = b"" if ends.number is None else refer_to(TrailHead(ends.number, ends.head))
     row = _row(tenant, change)._replace(digest=reference)
-    await _append(tenant, db, row, previous, change["chain_key"])
+    await _append(tenant, db, row, previous, chain_key=change["chain_key"])
     return AuditId(row.id)
 
 
-async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chain_key: bytes) -> bytes:
+async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, *, chain_key: bytes) -> bytes:
     """Add one row; return its MAC."""
     mac = link(chain_key, previous, row)
     values: dict[str, object] = dict(zip(_CHAINED_NAMES, row, strict=True))

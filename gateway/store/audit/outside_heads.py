@@ -81,7 +81,7 @@ def seal_head(key: bytes, tenant: TenantId, trail: TrailHead, *, at_us: int) -> 
     """A head with its MAC, as one line of JSON."""
     at = datetime.fromtimestamp(at_us / 1_000_000, UTC).isoformat(timespec="seconds")
     head = trail.head.hex()
-    mac = _mac(key, tenant, trail.number, head, at)
+    mac = _mac(key, tenant, trail.number, head, at=at)
     return _encode(_SealedHead(tenant=tenant, number=trail.number, head=head, at=at, mac=mac))
 
 
@@ -92,7 +92,7 @@ def open_head(keys: Sequence[bytes], tenant: TenantId, sealed: bytes) -> TrailHe
         if not found.mac.isascii():
             return None
         # guard: audit-heads-of-their-tenant
-        macs = (_mac(key, tenant, found.number, found.head, found.at) for key in keys)
+        macs = (_mac(key, tenant, found.number, found.head, at=found.at) for key in keys)
         if not any(hmac.compare_digest(mac, found.mac) for mac in macs):  # guard: audit-heads-sealed
             return None
         return TrailHead(found.number, bytes.fromhex(found.head))
@@ -193,7 +193,7 @@ def compare_heads(found: FoundHeads, signed: Mapping[int, bytes], last: int) -> 
     return HeadsCompared(store=found.store, state=state, number=number, compared=count, refused=found.refused)
 
 
-def _mac(key: bytes, tenant: str, number: int, head: str, at: str) -> str:
+def _mac(key: bytes, tenant: str, number: int, head: str, *, at: str) -> str:
     return hmac.digest(key, _pack((tenant, number, head, at)), "sha256").hex()
 
 

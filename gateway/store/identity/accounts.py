@@ -26,13 +26,15 @@ from gateway.store.tables import credentials, data_keys
 _columns = accounts.c
 
 
-async def enter(tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens) -> None:
+async def enter(
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, *, tokens: ProviderTokens
+) -> None:
     """Store an account; it replaces the owner's earlier account at the same credential.
 
     If the owner or the credential was removed concurrently, the database raises an error.
     """
     await remove_of(tenant, db, account.owner, account.credential)
-    values = columns_of(account, "credential_name") | await _sealed_values(tenant, db, sealer, account, tokens)
+    values = columns_of(account, "credential_name") | await _sealed_values(tenant, db, sealer, account, tokens=tokens)
     await db.execute(insert_into(accounts).values(tenant_id=tenant, **values))
 
 
@@ -105,10 +107,10 @@ async def end_lease(
 
 
 async def save(
-    tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens, *, lease: str
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, *, tokens: ProviderTokens, lease: str
 ) -> bool:
     """Store the tokens of a refresh, and end its lease; False if another holder has taken the lease."""
-    values = await _sealed_values(tenant, db, sealer, account, tokens)
+    values = await _sealed_values(tenant, db, sealer, account, tokens=tokens)
     own = update(accounts).where(*_matches_id(tenant, account.id), _columns.lease == lease)  # guard: account-lease
     more = {"lease": None, "leased_until": None, "version": _columns.version + 1}
     return (await db.execute(own.values(**more, **values).returning(_columns.id))).one_or_none() is not None
@@ -149,7 +151,7 @@ def _context(account: str, owner: str, credential: str, terms: str) -> tuple[str
 
 
 async def _sealed_values(
-    tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, tokens: ProviderTokens
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, account: UserAccount, *, tokens: ProviderTokens
 ) -> dict[str, Any]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
     return {

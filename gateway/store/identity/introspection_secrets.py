@@ -22,7 +22,7 @@ from gateway.store.tables import data_keys
 _columns = introspection_secrets.c
 
 
-async def save(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, secret: str) -> None:
+async def save(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, *, secret: str) -> None:
     """Encrypt and store the secret of the issuer's introspection client; it replaces an earlier one."""
     key_id, wrapped = await tenant_key(tenant, db, sealer)
     sealed = sealer.seal(tenant, wrapped, secret.encode(), *_bound(issuer.id, *_client(issuer)))

@@ -88,7 +88,7 @@ async def remove(tenant: TenantId, db: Db, issuer: IssuerId) -> bool:
     return (await db.execute(deleted)).one_or_none() is not None
 
 
-async def save_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, secret: str | None) -> None:
+async def save_secret(tenant: TenantId, db: Db, sealer: EnvelopeCipher, issuer: Issuer, *, secret: str | None) -> None:
     """Encrypt the secret of the issuer's client, bound to the client and its token endpoint; None deletes it."""
     key_id = sealed = None
     if secret is not None:

@@ -81,7 +81,7 @@ async def note_use(tenant: TenantId, db: Db, hour: datetime, used: Collection[Ke
     )
 
 
-async def renew_secret(tenant: TenantId, db: Db, key: KeyId, before: KeySecret, after: KeySecret) -> bool:
+async def renew_secret(tenant: TenantId, db: Db, key: KeyId, before: KeySecret, *, after: KeySecret) -> bool:
     """Replace the current or former secret `before` by `after`; False if it is no longer stored. The version stays."""
     for prefix in ("", "former_"):
         number = keys.c[f"{prefix or 'secret_'}number"]

@@ -24,7 +24,7 @@ from gateway.store.tables import data_keys
 _columns = sign_ins.c
 
 
-async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, tokens: ProviderTokens) -> None:
+async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, *, tokens: ProviderTokens) -> None:
     """Add a sign-in.
 
     Raises:
@@ -40,7 +40,7 @@ async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: Sign
         "session_ends_at": sign_in.session_ends_at,
     }
     await db.execute(
-        insert_into(sign_ins).values(**values, **await _sealed_values(tenant, db, sealer, sign_in, tokens))
+        insert_into(sign_ins).values(**values, **await _sealed_values(tenant, db, sealer, sign_in, tokens=tokens))
     )
 
 
@@ -80,10 +80,10 @@ async def end_lease(tenant: TenantId, db: Db, sign_in: SignInId, lease: str) -> 
 
 
 async def save(
-    tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, tokens: ProviderTokens, *, lease: str
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, *, tokens: ProviderTokens, lease: str
 ) -> bool:
     """Store the claims and tokens of a refresh, and end its lease; False if another holder has taken the lease."""
-    values = await _sealed_values(tenant, db, sealer, sign_in, tokens)
+    values = await _sealed_values(tenant, db, sealer, sign_in, tokens=tokens)
     own = update(sign_ins).where(*_matches_id(tenant, sign_in.id), _columns.lease == lease)  # guard: sign-in-lease
     changed = await db.execute(own.values(lease=None, leased_until=None, **values).returning(_columns.id))
     return changed.one_or_none() is not None
@@ -115,7 +115,7 @@ async def remove_ended(tenant: TenantId, db: Db, *, now: datetime) -> datetime |
 
 
 async def _sealed_values(
-    tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, tokens: ProviderTokens
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, sign_in: SignIn, *, tokens: ProviderTokens
 ) -> dict[str, Any]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
     return {

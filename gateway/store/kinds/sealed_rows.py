@@ -35,23 +35,23 @@ class SealedRows(Rows[T], Generic[T, S]):
         self._context = context
         self._decode = msgspec.json.Decoder(secret).decode
 
-    async def insert_sealed(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, new: T, secret: S) -> None:
+    async def insert_sealed(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, new: T, *, secret: S) -> None:
         """Add an object with its secret.
 
         Raises:
             NameTaken: the tenant has an object of this kind and name.
             NotFound: there is no such tenant.
         """
-        values = {**self._new_values(new), **await self._seal(tenant, db, sealer, new, secret)}
+        values = {**self._new_values(new), **await self._seal(tenant, db, sealer, new, secret=secret)}
         await db.execute(insert_into(self.table).values(tenant_id=tenant, **values))
 
-    async def write_sealed(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, one: T, secret: S) -> None:
+    async def write_sealed(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, one: T, *, secret: S) -> None:
         """Store all members with the status and a secret, under the version and time that the object has.
 
         Raises:
             NotFound: the tenant has no such object.
         """
-        sealed = await self._seal(tenant, db, sealer, one, secret)
+        sealed = await self._seal(tenant, db, sealer, one, secret=secret)
         await self._update(tenant, db, one.id, {**self._all_values(one), **sealed})
 
     async def open(
@@ -90,7 +90,7 @@ class SealedRows(Rows[T], Generic[T, S]):
         """Callback for the rotation of keys: the texts to which the secret of a stored row is bound."""
         return self._context(self._mapper.read(row))
 
-    async def _seal(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, one: T, secret: S) -> dict[str, Any]:
+    async def _seal(self, tenant: TenantId, db: Db, sealer: EnvelopeCipher, one: T, *, secret: S) -> dict[str, Any]:
         key_id, wrapped = await tenant_key(tenant, db, sealer)
         sealed = sealer.seal(tenant, wrapped, msgspec.json.encode(secret), *self._context(one))
         return {"data_key_id": key_id, "sealed": sealed}

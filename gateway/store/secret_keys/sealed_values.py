@@ -78,7 +78,7 @@ async def reseal_batch(
     found = (await db.execute(locked)).mappings().all()
     if not found:
         return Resealed(0, 0, None)
-    resealed, unreadable = await run_in_thread(CATALOG_CHANGES, tenant, _reseal, tenant, cipher, sealed, found, to)
+    resealed, unreadable = await run_in_thread(CATALOG_CHANGES, tenant, _reseal, tenant, cipher, sealed, found, to=to)
     for row_id, values in resealed.items():
         own = (rows.c.tenant_id == tenant, rows.c.id == row_id)
         await db.execute(update(rows).where(*own).values(data_key_id=to.id, **values))
@@ -87,7 +87,7 @@ async def reseal_batch(
 
 
 def _reseal(
-    tenant: TenantId, cipher: EnvelopeCipher, sealed: SealedTable, rows: Sequence[RowMapping], to: TenantKey
+    tenant: TenantId, cipher: EnvelopeCipher, sealed: SealedTable, rows: Sequence[RowMapping], *, to: TenantKey
 ) -> tuple[Mapping[str, Mapping[str, bytes]], int]:
     """The re-encrypted values by row id, and the number of unreadable values.
 

@@ -65,26 +65,26 @@ async def remove(tenant: TenantId, db: Db, source: SourceId, removed: Collection
 
 async def report(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
     """The import report of one version; None if the version does not exist."""
-    return await _of_version(db, select(source_versions.c.report), tenant, source, number)
+    return await _of_version(db, select(source_versions.c.report), tenant, source, number=number)
 
 
 async def document(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
     """The document of one version, byte for byte; None if the version does not exist."""
-    return await _of_version(db, select(source_versions.c.document), tenant, source, number)
+    return await _of_version(db, select(source_versions.c.document), tenant, source, number=number)
 
 
 async def digest(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
     """The SHA-256 of the document of one version; None if the version does not exist."""
     stored = func.coalesce(source_versions.c.digest, func.sha256(source_versions.c.document))
-    return await _of_version(db, select(stored), tenant, source, number)
+    return await _of_version(db, select(stored), tenant, source, number=number)
 
 
 async def outline(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
     """The outline of one version; None if the version does not exist or was not exposed to the query tools."""
-    return await _of_version(db, select(source_versions.c.outline), tenant, source, number)
+    return await _of_version(db, select(source_versions.c.outline), tenant, source, number=number)
 
 
-async def _of_version(db: Db, query: Select[Any], tenant: TenantId, source: SourceId, number: int) -> bytes | None:
+async def _of_version(db: Db, query: Select[Any], tenant: TenantId, source: SourceId, *, number: int) -> bytes | None:
     found = await db.execute(query.where(*_of(tenant, source), source_versions.c.number == number))
     value: bytes | None = found.scalar_one_or_none()
     return value

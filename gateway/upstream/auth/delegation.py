@@ -59,6 +59,7 @@ class Delegations:
         signer: AssertionSigner,
         subject_token: FindSubjectToken,
         accounts: AccountTokens,
+        *,
         own_audiences: TokenAudiences,
     ) -> None:
         self._tokens = tokens

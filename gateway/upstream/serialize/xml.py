@@ -54,11 +54,11 @@ class _XmlWriter:
     def root(self, parent: _Element, node: XmlNode, name: str, value: object) -> None:
         """Write the single root element."""
         if is_list(value):
-            self._open(parent, node, name, lambda inner: self._each(inner, node, name, value, 0))
+            self._open(parent, node, name, lambda inner: self._each(inner, node, name, value, depth=0))
         else:
-            self._element(parent, node, name, value, 0)
+            self._element(parent, node, name, value, depth=0)
 
-    def _member(self, parent: _Element, node: XmlNode, name: str, value: object, depth: int) -> None:
+    def _member(self, parent: _Element, node: XmlNode, name: str, value: object, *, depth: int) -> None:
         """Write one property of an element as an attribute, text or child elements."""
         _check_depth(depth)
         called = node.name or name
@@ -67,20 +67,20 @@ class _XmlWriter:
         elif node.kind in {XmlKind.TEXT, XmlKind.CDATA}:
             parent.content.append(_cdata(value) if node.kind is XmlKind.CDATA else _escaped(value))
         elif is_list(value):
-            self._list(parent, node, name, value, depth)
+            self._list(parent, node, name, value, depth=depth)
         elif node.kind is XmlKind.NONE:
             self._fill(parent, node, value, depth)
         else:
-            self._element(parent, node, called, value, depth)
+            self._element(parent, node, called, value, depth=depth)
 
-    def _list(self, parent: _Element, node: XmlNode, name: str, value: list[object], depth: int) -> None:
+    def _list(self, parent: _Element, node: XmlNode, name: str, value: list[object], *, depth: int) -> None:
         if node.is_wrapped:
             called = node.name or name
-            self._open(parent, node, called, lambda inner: self._each(inner, node, called, value, depth))
+            self._open(parent, node, called, lambda inner: self._each(inner, node, called, value, depth=depth))
         else:
-            self._each(parent, node, name, value, depth)
+            self._each(parent, node, name, value, depth=depth)
 
-    def _each(self, parent: _Element, node: XmlNode, name: str, value: list[object], depth: int) -> None:
+    def _each(self, parent: _Element, node: XmlNode, name: str, value: list[object], *, depth: int) -> None:
         item = _PLAIN if node.items is None else self._nodes[node.items]
         _check_depth(depth)
         for index, member in enumerate(value):
@@ -90,10 +90,10 @@ class _XmlWriter:
             else:
                 write_at(index, self._member, parent, item, name, member, depth + 1)
 
-    def _each_of(self, node: XmlNode, name: str, value: list[object], depth: int, parent: _Element) -> None:
-        self._each(parent, node, node.name or name, value, depth + 1)
+    def _each_of(self, node: XmlNode, name: str, value: list[object], depth: int, *, parent: _Element) -> None:
+        self._each(parent, node, node.name or name, value, depth=depth + 1)
 
-    def _element(self, parent: _Element, node: XmlNode, name: str, value: object, depth: int) -> None:
+    def _element(self, parent: _Element, node: XmlNode, name: str, value: object, *, depth: int) -> None:
         self._open(parent, node, name, lambda inner: self._fill(inner, node, value, depth))
 
     def _fill(self, element: _Element, node: XmlNode, value: object, depth: int) -> None:

@@ -63,6 +63,7 @@ class ConsentPages:
         pages: SignInPages,
         clients: ClientDirectory,
         checks: ProviderChecks,
+        *,
         requests: SealedRequests,
     ) -> None:
         self._catalog = catalog

@@ -85,7 +85,7 @@ async def by_code(upstream: UpstreamClient, found: Metadata) -> object:
 async def by_refresh(upstream: UpstreamClient, found: Metadata) -> object:
     """The token endpoint, at a refresh."""
     issuer = found.issuer(token_url=f"{found.private.url}/token")
-    return await RelyingParty(upstream, KeySets(upstream)).refresh(ACME, issuer, "secret", TOKENS, ADA)
+    return await RelyingParty(upstream, KeySets(upstream)).refresh(ACME, issuer, "secret", TOKENS, before=ADA)
 
 
 async def by_userinfo(upstream: UpstreamClient, found: Metadata) -> object:
@@ -93,7 +93,7 @@ async def by_userinfo(upstream: UpstreamClient, found: Metadata) -> object:
     read.
     """
     issuer = found.issuer(userinfo_url=f"{found.private.url}/userinfo")
-    person = await RelyingParty(upstream, KeySets(upstream)).refresh(ACME, issuer, "secret", TOKENS, ADA)
+    person = await RelyingParty(upstream, KeySets(upstream)).refresh(ACME, issuer, "secret", TOKENS, before=ADA)
     if person.state is ClaimsState.UNAVAILABLE:
         raise Unavailable("UserInfo")
     return person

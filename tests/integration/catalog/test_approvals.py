@@ -134,7 +134,7 @@ class Office:
             correlation_id="cor_1",
         )
         return await claim_approval(
-            self.tenant, self.catalog, approval.id, call or self.call(), intent, earlier=earlier
+            self.tenant, self.catalog, approval.id, call or self.call(), intent=intent, earlier=earlier
         )
 
     async def pass_time(self, column: str, by: timedelta = timedelta(days=40)) -> None:

@@ -159,7 +159,7 @@ async def test_a_person_has_few_sessions(changes: Changes, issuer: Issuer, monke
     for index in range(3):
         each = replace(make_sign_in(issuer, ada, "ada"), created_at=datetime.now(UTC), checked_at=datetime.now(UTC))
         each = replace(each, session_ends_at=datetime.now(UTC) + timedelta(hours=index + 1))
-        await sign_ins.enter_sign_in(tenant, catalog, ada, each, make_provider_tokens("ada"), correlation_id="c")
+        await sign_ins.enter_sign_in(tenant, catalog, ada, each, tokens=make_provider_tokens("ada"), correlation_id="c")
         made.append(each)
 
     found = [await sign_ins.find_session(tenant, catalog, each.id) for each in made]

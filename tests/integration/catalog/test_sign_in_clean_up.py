@@ -59,7 +59,7 @@ async def _insert_sign_ins(changes: Changes, db: Db, issuer: Issuer, person: Key
     tenant, names = person.tenant, dict[SignInId, str]()
     for name, session, idle in SIGN_INS:
         sign_in = replace(make_sign_in(issuer, person, name), session_ends_at=NOW + session)
-        await sign_ins.insert(tenant, db, changes.catalog.sealer, sign_in, make_provider_tokens(name))
+        await sign_ins.insert(tenant, db, changes.catalog.sealer, sign_in, tokens=make_provider_tokens(name))
         names[sign_in.id] = name
         if idle is not None:
             grant = make_grant(sign_in, person, make_client(name), name)

@@ -45,13 +45,13 @@ class Party:
     async def found(self, *, before: IdentityClaims = ADA, **claims: Any) -> tuple[IdentityClaims, ClaimsState]:
         """The claims after a refresh, and their state."""
         self.provider.publish(**claims)
-        found = await self.party.refresh(ACME, self.issuer, "secret", TOKENS, before)
+        found = await self.party.refresh(ACME, self.issuer, "secret", TOKENS, before=before)
         return found.claims, found.state
 
     async def refresh(self, **claims: Any) -> tuple[IdentityClaims, ProviderTokens]:
         """Refresh the tokens; the provider returns these claims of the person."""
         self.provider.publish(**claims)
-        found = await self.party.refresh(ACME, self.issuer, "secret", TOKENS, ADA)
+        found = await self.party.refresh(ACME, self.issuer, "secret", TOKENS, before=ADA)
         return found.claims, found.tokens
 
 

@@ -617,13 +617,13 @@ async def _sign_in(
     tenant: TenantId, db: Db, issuer: Issuer, credential: StoredCredential, name: str
 ) -> tuple[Key, SignIn, UserAccount]:
     await issuers.insert(tenant, db, issuer)
-    await issuers.save_secret(tenant, db, SEALER, issuer, f"{name} client secret")
-    await introspection_secrets.save(tenant, db, SEALER, issuer, f"{name} introspection secret")
+    await issuers.save_secret(tenant, db, SEALER, issuer, secret=f"{name} client secret")
+    await introspection_secrets.save(tenant, db, SEALER, issuer, secret=f"{name} introspection secret")
     person = await people.enter(tenant, db, make_person(tenant, issuer))
     made = make_sign_in(issuer, person, name)
-    await sign_ins.insert(tenant, db, SEALER, made, make_provider_tokens(name))
+    await sign_ins.insert(tenant, db, SEALER, made, tokens=make_provider_tokens(name))
     account = make_account(person, credential)
-    await accounts.enter(tenant, db, SEALER, account, make_provider_tokens(name))
+    await accounts.enter(tenant, db, SEALER, account, tokens=make_provider_tokens(name))
     return person, made, account
 
 
@@ -702,17 +702,19 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await CEILINGS.save(tenant.id, db, Ceilings(burst=len(slug)))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
-        await CREDENTIALS.insert_sealed(tenant.id, db, SEALER, credential, SealedCredential(value=secret.value))
+        await CREDENTIALS.insert_sealed(tenant.id, db, SEALER, credential, secret=SealedCredential(value=secret.value))
         others = await _insert_primitives(tenant.id, db, primitive, slug)
         owned = await _store_owned(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
         await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
-        await WEBHOOKS.insert_sealed(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
+        await WEBHOOKS.insert_sealed(tenant.id, db, SEALER, webhook, secret=SigningSecrets(current=f"{slug} signing"))
         await WATCHES.insert(tenant.id, db, watch)
         person, sign_in, account = await _sign_in(tenant.id, db, issuer, credential, slug)
         client, consent, grant = await _grant(tenant.id, db, person, sign_in, slug)
         await OPERATOR_KEYS.rows.insert(tenant.id, db, operator_key)
-        await ENDPOINTS.insert_sealed(tenant.id, db, SEALER, endpoint, SigningSecrets(current=f"{slug} outbound"))
+        await ENDPOINTS.insert_sealed(
+            tenant.id, db, SEALER, endpoint, secret=SigningSecrets(current=f"{slug} outbound")
+        )
         await deliveries.insert(tenant.id, db, delivery)
         await jobs.remove(tenant.id, db, endpoint.id)
         await _deliver_and_cut(tenant.id, db, sink, f"{slug} writer")

@@ -44,7 +44,7 @@ async def test_an_account_is_the_only_one_of_its_owner_and_ends_with_owner_and_c
     tenant, first = acme.tenant.id, acme.account
     second = replace(first, id=new_account_id())
     async with store.transaction(tenant) as db:
-        await accounts.enter(tenant, db, SEALER, second, make_provider_tokens("new"))
+        await accounts.enter(tenant, db, SEALER, second, tokens=make_provider_tokens("new"))
         assert await accounts.get(tenant, db, first.id) is None
         assert await accounts.count(tenant, db) == 1
         assert await accounts.owner_of(tenant, db, acme.grant.id) == acme.person.id
@@ -64,7 +64,7 @@ async def test_a_late_refresh_replaces_no_newer_tokens(store: Store, acme: Store
         assert await accounts.take_lease(tenant, db, found.id, "one", now=NOW, until=later)
         assert not await accounts.take_lease(tenant, db, found.id, "two", now=NOW, until=later)
         assert await accounts.take_lease(tenant, db, found.id, "three", now=later + timedelta(1), until=later)
-        assert not await accounts.save(tenant, db, SEALER, found, make_provider_tokens("slow"), lease="one")
+        assert not await accounts.save(tenant, db, SEALER, found, tokens=make_provider_tokens("slow"), lease="one")
         assert not await accounts.end_lease(tenant, db, found.id, "one", state=AccountState.REFUSED)
-        assert await accounts.save(tenant, db, SEALER, found, make_provider_tokens("quick"), lease="three")
+        assert await accounts.save(tenant, db, SEALER, found, tokens=make_provider_tokens("quick"), lease="three")
         assert await accounts.open_tokens(tenant, db, SEALER, found) == make_provider_tokens("quick")

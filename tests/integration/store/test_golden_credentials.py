@@ -51,7 +51,7 @@ async def test_a_credential_of_a_former_release_opens(filled: Store, row: Mappin
         found, secret = opened
         assert secret == SealedCredential(**row["opens_to"])
         assert (found.kind, terms_of(found)) == (row["kind"], row["terms"])
-        await CREDENTIALS.write_sealed(TENANT, db, cipher, found, secret)
+        await CREDENTIALS.write_sealed(TENANT, db, cipher, found, secret=secret)
         columns = [credentials.c[name] for name in row if name not in _MADE]
         written = (await db.execute(select(*columns).where(credentials.c.id == row["id"]))).mappings().one()
         assert dict(written) == {name: value for name, value in row.items() if name not in _MADE}

@@ -360,7 +360,7 @@ _CALLS: Mapping[str, _Call] = {
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
     "keys.made_by": lambda t, db, v: keys.made_by(t, db, v.key.secret.made_by),
     "keys.note_use": lambda t, db, v: keys.note_use(t, db, NOW, [v.key.id]),
-    "keys.renew_secret": lambda t, db, v: keys.renew_secret(t, db, v.key.id, v.key.secret, INTRUDERS),
+    "keys.renew_secret": lambda t, db, v: keys.renew_secret(t, db, v.key.id, v.key.secret, after=INTRUDERS),
     "live_sources.load_enabled": lambda t, db, v: live_sources.load_enabled(t, db),
     "live_sources.of_credential": lambda t, db, v: live_sources.of_credential(t, db, f"{_VICTIM} named"),
     "live_sources.add_notice": lambda t, db, v: live_sources.add_notice(t, db, v.live.id, "planted", most=50),
@@ -478,24 +478,28 @@ _CALLS: Mapping[str, _Call] = {
     "issuers.count": lambda t, db, v: issuers.count(t, db),
     "issuers.save": lambda t, db, v: issuers.save(t, db, replace(v.issuer, jwks_url="planted")),
     "issuers.remove": lambda t, db, v: issuers.remove(t, db, v.issuer.id),
-    "issuers.save_secret": lambda t, db, v: issuers.save_secret(t, db, SEALER, v.issuer, "planted"),
+    "issuers.save_secret": lambda t, db, v: issuers.save_secret(t, db, SEALER, v.issuer, secret="planted"),
     "issuers.open_secret": lambda t, db, v: issuers.open_secret(t, db, SEALER, v.issuer),
-    "introspection_secrets.save": lambda t, db, v: introspection_secrets.save(t, db, SEALER, v.issuer, "planted"),
+    "introspection_secrets.save": lambda t, db, v: introspection_secrets.save(
+        t, db, SEALER, v.issuer, secret="planted"
+    ),
     "introspection_secrets.open_one": lambda t, db, v: introspection_secrets.open_one(t, db, SEALER, v.issuer),
     "introspection_secrets.remove": lambda t, db, v: introspection_secrets.remove(t, db, v.issuer.id),
-    "sign_ins.insert": lambda t, db, v: sign_ins.insert(t, db, SEALER, _planted(v), make_provider_tokens("planted")),
+    "sign_ins.insert": lambda t, db, v: sign_ins.insert(
+        t, db, SEALER, _planted(v), tokens=make_provider_tokens("planted")
+    ),
     "sign_ins.get": lambda t, db, v: sign_ins.get(t, db, v.sign_in.id),
     "sign_ins.open_tokens": lambda t, db, v: sign_ins.open_tokens(t, db, SEALER, v.sign_in),
     "sign_ins.take_lease": lambda t, db, v: sign_ins.take_lease(t, db, v.sign_in.id, "planted", now=NOW, until=_LATER),
     "sign_ins.end_lease": lambda t, db, v: sign_ins.end_lease(t, db, v.sign_in.id, "l"),
     "sign_ins.save": lambda t, db, v: sign_ins.save(
-        t, db, SEALER, v.sign_in, make_provider_tokens("planted"), lease="l"
+        t, db, SEALER, v.sign_in, tokens=make_provider_tokens("planted"), lease="l"
     ),
     "sign_ins.end_session": lambda t, db, v: sign_ins.end_session(t, db, v.sign_in.id, at=NOW),
     "sign_ins.end_oldest": lambda t, db, v: sign_ins.end_oldest(t, db, v.person.id, limit=0, at=NOW),
     "sign_ins.remove_ended": lambda t, db, v: sign_ins.remove_ended(t, db, now=_LATER),
     "accounts.enter": lambda t, db, v: accounts.enter(
-        t, db, SEALER, replace(v.account, id=new_account_id()), make_provider_tokens("planted")
+        t, db, SEALER, replace(v.account, id=new_account_id()), tokens=make_provider_tokens("planted")
     ),
     "accounts.owner_of": lambda t, db, v: accounts.owner_of(t, db, v.grant.id),
     "accounts.find": lambda t, db, v: accounts.find(t, db, v.account.owner, v.account.credential),
@@ -506,7 +510,7 @@ _CALLS: Mapping[str, _Call] = {
     "accounts.take_lease": lambda t, db, v: accounts.take_lease(t, db, v.account.id, "planted", now=NOW, until=_LATER),
     "accounts.end_lease": lambda t, db, v: accounts.end_lease(t, db, v.account.id, "l"),
     "accounts.save": lambda t, db, v: accounts.save(
-        t, db, SEALER, v.account, make_provider_tokens("planted"), lease="l"
+        t, db, SEALER, v.account, tokens=make_provider_tokens("planted"), lease="l"
     ),
     "accounts.remove": lambda t, db, v: accounts.remove(t, db, v.account.id),
     "accounts.remove_of": lambda t, db, v: accounts.remove_of(t, db, v.account.owner),

@@ -51,8 +51,8 @@ async def test_a_digest_is_replaced_only_as_it_was_read(store: Store, tenant: Te
     async with store.transaction(tenant) as db:
         for secret in (key.secret, key.former):
             renewed = replace(secret, digest=b"new " + secret.digest, pepper="two")
-            assert await keys.renew_secret(tenant, db, key.id, secret, renewed)
-            assert not await keys.renew_secret(tenant, db, key.id, secret, replace(renewed, digest=b"late"))
+            assert await keys.renew_secret(tenant, db, key.id, secret, after=renewed)
+            assert not await keys.renew_secret(tenant, db, key.id, secret, after=replace(renewed, digest=b"late"))
         found = await keys.get(tenant, db, key.id)
     assert found is not None
     assert found.former is not None

@@ -147,7 +147,7 @@ async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: 
     """Ours: a secret whose destination was changed in the database itself does not open (TEN-4)."""
     made, secret = make_credential("token"), SealedCredential(value="s3cr3t", username="u")
     async with store.transaction(acme) as db:
-        await CREDENTIALS.insert_sealed(acme, db, SEALER, made, secret)
+        await CREDENTIALS.insert_sealed(acme, db, SEALER, made, secret=secret)
         assert await CREDENTIALS.get(acme, db, "token") == made
         opened = await open_named(acme, db, SEALER, "token")
     assert opened is not None
@@ -180,9 +180,9 @@ async def test_a_replaced_credential_has_the_new_secret_only(store: Store, acme:
     """Ours: the old value is gone with the write (TEN-4)."""
     made = make_credential("token")
     async with store.transaction(acme) as db:
-        await CREDENTIALS.insert_sealed(acme, db, SEALER, made, SealedCredential(value="old"))
+        await CREDENTIALS.insert_sealed(acme, db, SEALER, made, secret=SealedCredential(value="old"))
         moved = replace(made, version=2, origins=("https://b.example",))
-        await CREDENTIALS.write_sealed(acme, db, SEALER, moved, SealedCredential(value="new"))
+        await CREDENTIALS.write_sealed(acme, db, SEALER, moved, secret=SealedCredential(value="new"))
         opened = await open_named(acme, db, SEALER, "token")
         assert opened is not None
         assert (opened.credential.value, opened.origins) == ("new", ("https://b.example",))

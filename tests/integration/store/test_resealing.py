@@ -99,15 +99,15 @@ async def test_secrets_of_identities_open_without_the_old_key(store: Store) -> N
     async with store.transaction(tenant) as db:
         await TENANTS.insert(made.id, db, made)
         await issuers.insert(tenant, db, issuer)
-        await issuers.save_secret(tenant, db, OLD, issuer, "of the sign-in")
-        await introspection_secrets.save(tenant, db, OLD, issuer, "of the introspection")
+        await issuers.save_secret(tenant, db, OLD, issuer, secret="of the sign-in")
+        await introspection_secrets.save(tenant, db, OLD, issuer, secret="of the introspection")
         await issuers.insert(tenant, db, other)
-        await issuers.save_secret(tenant, db, OLD, other, "")
-        await introspection_secrets.save(tenant, db, OLD, other, "")
+        await issuers.save_secret(tenant, db, OLD, other, secret="")
+        await introspection_secrets.save(tenant, db, OLD, other, secret="")
         await people.enter(tenant, db, person)
-        await sign_ins.insert(tenant, db, OLD, sign_in, tokens)
-        await CREDENTIALS.insert_sealed(tenant, db, OLD, credential, SealedCredential(value="named"))
-        await accounts.enter(tenant, db, OLD, account, tokens)
+        await sign_ins.insert(tenant, db, OLD, sign_in, tokens=tokens)
+        await CREDENTIALS.insert_sealed(tenant, db, OLD, credential, secret=SealedCredential(value="named"))
+        await accounts.enter(tenant, db, OLD, account, tokens=tokens)
     async with store.upkeep(tenant) as db:
         target = await secrets.current_key(tenant, db, BOTH)
         assert target is not None

@@ -80,8 +80,8 @@ async def test_a_reference_to_the_secret_of_a_client_opens_only_as_it_was_sealed
                 await issuers.open_secret(tenant, db, SEALER, issuer)
             with pytest.raises(SecretUnreadable):
                 await introspection_secrets.open_one(tenant, db, SEALER, issuer)
-        await issuers.save_secret(tenant, db, SEALER, refer("billing/token"), "")
-        await introspection_secrets.save(tenant, db, SEALER, refer("billing/token"), "")
+        await issuers.save_secret(tenant, db, SEALER, refer("billing/token"), secret="")
+        await introspection_secrets.save(tenant, db, SEALER, refer("billing/token"), secret="")
         for issuer in (refer("other"), refer(None)):
             with pytest.raises(SecretUnreadable):
                 await issuers.open_secret(tenant, db, SEALER, issuer)
@@ -100,7 +100,7 @@ async def test_tokens_open_only_for_the_sign_in_that_they_are_of(
     async with store.transaction(tenant) as db:
         await people.enter(tenant, db, bob)
         other = make_sign_in(acme.issuer, bob, "bob")
-        await sign_ins.insert(tenant, db, SEALER, other, make_provider_tokens("bob"))
+        await sign_ins.insert(tenant, db, SEALER, other, tokens=make_provider_tokens("bob"))
     await execute(
         database.superuser_url,
         f"update sign_ins set sealed = (select sealed from sign_ins where id = '{acme.sign_in.id}')",
@@ -122,8 +122,8 @@ async def test_one_holder_of_the_lease_stores_tokens(store: Store, acme: Stored)
         assert not await sign_ins.take_lease(tenant, db, found.id, "two", now=NOW, until=later)
         assert await sign_ins.take_lease(tenant, db, found.id, "three", now=later + timedelta(1), until=later)
         slow, quick = make_provider_tokens("slow"), make_provider_tokens("quick")
-        assert await sign_ins.save(tenant, db, SEALER, found, quick, lease="three")
-        assert not await sign_ins.save(tenant, db, SEALER, found, slow, lease="one")
+        assert await sign_ins.save(tenant, db, SEALER, found, tokens=quick, lease="three")
+        assert not await sign_ins.save(tenant, db, SEALER, found, tokens=slow, lease="one")
         assert await sign_ins.open_tokens(tenant, db, SEALER, found) == quick
         assert await sign_ins.take_lease(tenant, db, found.id, "four", now=NOW, until=later)
         await sign_ins.end_lease(tenant, db, found.id, "four")
@@ -138,7 +138,7 @@ async def test_ended_sessions_are_deleted_and_many_end_the_oldest(store: Store, 
         for index in range(1, 4):
             made = make_sign_in(acme.issuer, acme.person, "acme")
             made = replace(made, created_at=NOW + timedelta(seconds=index))
-            await sign_ins.insert(tenant, db, SEALER, made, make_provider_tokens("acme"))
+            await sign_ins.insert(tenant, db, SEALER, made, tokens=make_provider_tokens("acme"))
         await sign_ins.end_oldest(tenant, db, acme.person.id, limit=3, at=NOW)
         ended = await sign_ins.get(tenant, db, first.id)
         assert ended is not None

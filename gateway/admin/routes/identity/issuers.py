@@ -142,7 +142,7 @@ def _introspection(given: Any) -> IntrospectionDraft | None:
 
 
 ENDPOINTS = (
-    _NOUN.list_route("List the tenant's issuers.", issuers.page_issuers, rules_of(ISSUER), _OWN.query, _PAGE),
+    _NOUN.list_route("List the tenant's issuers.", issuers.page_issuers, rules_of(ISSUER), _OWN.query, page=_PAGE),
     _NOUN.create_route(create_issuer, _MODELS.create, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
     _NOUN.show_route("Show an issuer.", issuers.get_issuer),
     _NOUN.upsert_route(

@@ -166,7 +166,7 @@ def _revise(body: SourceImport, draft: SourceDraft, *, fields: Collection[str]) 
 
 
 ENDPOINTS = (
-    _NOUN.list_route("List the tenant's sources.", sources.page_sources, _LIST, _MODELS.query, _MODELS.page),
+    _NOUN.list_route("List the tenant's sources.", sources.page_sources, _LIST, _MODELS.query, page=_MODELS.page),
     _NOUN.create_route(create_source, SourceCreate, responses={201: SourceImported, 200: ImportTried}, **_IMPORT),
     _NOUN.show_route("Show a source.", sources.get_source),
     endpoint(
@@ -174,8 +174,8 @@ ENDPOINTS = (
         _NOUN.item,
         replace_source,
         SourceReplace,
-        ReplaceQuery,
-        {200: SourceChanged, 201: SourceImported},
+        query=ReplaceQuery,
+        responses={200: SourceChanged, 201: SourceImported},
         has_tag=True,
         **_IMPORT,
     ),
@@ -186,12 +186,14 @@ ENDPOINTS = (
         f"{_NOUN.item}/document",
         replace_document,
         DocumentSent,
-        DocumentQuery,
-        {200: SourceChanged},
+        query=DocumentQuery,
+        responses={200: SourceChanged},
         problems={409, 422, 429},
         limit=LARGE_BODY,
         work=WorkKind.OUTBOUND,
         has_tag=True,
     ),
-    endpoint("GET", f"{_NOUN.item}/report", get_report, NoBody, NoQuery, {200: ReportShown}, has_tag=True),
+    endpoint(
+        "GET", f"{_NOUN.item}/report", get_report, NoBody, query=NoQuery, responses={200: ReportShown}, has_tag=True
+    ),
 )

@@ -138,6 +138,7 @@ def create_issuer(
     /,
     name: str,
     issuer_url: str,
+    *,
     admitted: Sequence[str],
     profiles: Sequence[str],
     **more: object,

@@ -136,6 +136,7 @@ class CallerSession:
         session: StreamableSession,
         shared: SharedSessions,
         spawn: Spawn,
+        *,
         admit_stream: "Callable[[CallerSession], bool]",
     ) -> None:
         self.key = key
@@ -229,7 +230,7 @@ class CallerSessions:
         self._at_once = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def call(
-        self, method: str, params: Mapping[str, object], client: LiveClient, owner: SessionOwner, limit: TimeLimit
+        self, method: str, params: Mapping[str, object], client: LiveClient, owner: SessionOwner, *, limit: TimeLimit
     ) -> dict[str, Any]:
         """Run a request in the caller's session; if the server has ended it, repeat the request in a new one."""
         capabilities = frozenset(name for name in CAPABILITIES if client.can(name))
@@ -297,7 +298,7 @@ class CallerSessions:
             elif held is not None and time.monotonic() - held.checked_at < CHECK_S:
                 return held
             try:
-                return await self._synchronize(key, held, capabilities, client, limit)
+                return await self._synchronize(key, held, capabilities, client, limit=limit)
             except RedisUnavailable:
                 if held is not None:
                     return held
@@ -312,6 +313,7 @@ class CallerSessions:
         held: CallerSession | None,
         capabilities: frozenset[str],
         client: LiveClient,
+        *,
         limit: TimeLimit,
     ) -> CallerSession:
         records, record = self._shared.records, await self._shared.records.touch(key)
@@ -334,7 +336,7 @@ class CallerSessions:
         return self._add(key, await self._opener.adopt(record, capabilities, client), is_stored=True)
 
     def _add(self, key: UpstreamSessionKey, session: StreamableSession, *, is_stored: bool) -> CallerSession:
-        held = CallerSession(key, session, self._shared, self._spawn, self._admit_stream)
+        held = CallerSession(key, session, self._shared, self._spawn, admit_stream=self._admit_stream)
         held.is_stored = is_stored
         self._held[key] = held
         self._shared.in_use.add(held)

@@ -54,7 +54,7 @@ class Conversation:
     """
 
     def __init__(
-        self, read: Read, reply: Reply, request_id: int, client: LiveClient | None, limit: TimeLimit, report: Report
+        self, read: Read, reply: Reply, request_id: int, client: LiveClient | None, *, limit: TimeLimit, report: Report
     ) -> None:
         self._taken: asyncio.Future[None] | None = None
         self._read = read

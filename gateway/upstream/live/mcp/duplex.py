@@ -164,7 +164,7 @@ class DuplexSession:
         is_answered = False
         try:
             await self._channel.send(raw)
-            result = await Conversation(inbox.read, self._reply, number, client, limit, self._report).run()
+            result = await Conversation(inbox.read, self._reply, number, client, limit=limit, report=self._report).run()
             is_answered = True
         except LiveSourceDetached:
             raise LiveSourceDetached(f"the connection to the server ended: {self._reason}") from None

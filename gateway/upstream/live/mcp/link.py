@@ -55,7 +55,7 @@ class ClientSessions(Protocol):
         ...
 
     async def call(
-        self, method: str, params: Mapping[str, object], client: LiveClient, owner: SessionOwner, limit: TimeLimit
+        self, method: str, params: Mapping[str, object], client: LiveClient, owner: SessionOwner, *, limit: TimeLimit
     ) -> dict[str, Any]:
         """Run a request in the session of its caller."""
         ...
@@ -109,7 +109,7 @@ class HandshakeLink:
         owner = None if client is None else client.owner
         if client is None or owner is None or self._callers is None or self._home.is_shared:
             return await self._home.request(method, params, client, limit)
-        return await self._callers.call(method, params, client, owner, limit)
+        return await self._callers.call(method, params, client, owner, limit=limit)
 
     async def subscribe(self, uri: str, limit: TimeLimit) -> None:
         """Subscribe in the gateway's own session, which receives the updates."""

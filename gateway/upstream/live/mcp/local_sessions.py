@@ -60,7 +60,7 @@ class LocalSessions:
         self._opening: dict[_Key, asyncio.Lock] = {}
 
     async def call(
-        self, method: str, params: Mapping[str, object], client: LiveClient, owner: SessionOwner, limit: TimeLimit
+        self, method: str, params: Mapping[str, object], client: LiveClient, owner: SessionOwner, *, limit: TimeLimit
     ) -> dict[str, Any]:
         """Run a request in the caller's session; without one, open it."""
         capabilities = frozenset(name for name in CAPABILITIES if client.can(name))

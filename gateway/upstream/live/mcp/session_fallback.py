@@ -36,14 +36,14 @@ class SessionFallback:
         self._has_sessions = True
 
     async def call(
-        self, call: Call, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
+        self, call: Call, method: str, params: Mapping[str, object], client: LiveClient | None, *, limit: TimeLimit
     ) -> dict[str, Any]:
         """Run `call`, or the same request in a session."""
         owner = None if client is None else client.owner
         if client is None or owner is None or not any(client.can(kind) for kind in REQUESTED):
             return await call(method, params, client, limit)
         if self._asks_in_sessions:
-            return await self._callers.call(method, params, client, owner, limit)
+            return await self._callers.call(method, params, client, owner, limit=limit)
         result: dict[str, Any] = {}
         refusal: RemoteRefusal | None = None
         try:
@@ -52,7 +52,7 @@ class SessionFallback:
             refusal = error
         words = _error_text(result) if refusal is None else refusal.words[:MAX_SEARCHED_LENGTH]
         if _REFUSED.search(words) and await self._find_sessions(limit):
-            return await self._callers.call(method, params, client, owner, limit)
+            return await self._callers.call(method, params, client, owner, limit=limit)
         if refusal is not None:
             raise refusal
         return result

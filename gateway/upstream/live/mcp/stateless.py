@@ -82,7 +82,7 @@ class StatelessLink:
         Raises:
             LiveSourceFailed: the server does not speak this revision.
         """
-        result = await self._send(await self._endpoint.authorize(), "server/discover", {}, None, limit)
+        result = await self._send(await self._endpoint.authorize(), "server/discover", {}, None, limit=limit)
         revisions = result.get("supportedVersions")
         if not isinstance(revisions, list) or REVISION not in revisions:
             raise LiveSourceFailed(f"the server does not support the protocol revision {REVISION}")
@@ -97,7 +97,7 @@ class StatelessLink:
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
     ) -> dict[str, Any]:
         """Run one request: in a session of the caller, if the server requests input only there."""
-        return await self._fallback.call(self._call, method, params, client, limit)
+        return await self._fallback.call(self._call, method, params, client, limit=limit)
 
     async def _call(
         self, method: str, params: Mapping[str, object], client: LiveClient | None, limit: TimeLimit
@@ -107,7 +107,7 @@ class StatelessLink:
         endpoint = await self._endpoint.authorize(client)
         asked = 0
         for _ in range(MAX_ROUNDS):
-            result = await self._send(endpoint, method, plain, client, limit)
+            result = await self._send(endpoint, method, plain, client, limit=limit)
             match result.get("resultType", "complete"):
                 case "complete":
                     return {name: value for name, value in result.items() if name not in _CONNECTION_MEMBERS}
@@ -222,7 +222,9 @@ class StatelessLink:
         self, wanted: Mapping[str, object], followed: frozenset[str], opened: Callable[[], None]
     ) -> None:
         endpoint, number = await self._endpoint.authorize(), next(self._ids)
-        with await self._open(endpoint, number, "subscriptions/listen", {"notifications": wanted}, None) as messages:
+        with await self._open(
+            endpoint, number, "subscriptions/listen", {"notifications": wanted}, client=None
+        ) as messages:
             while (message := await messages.read_valid(self._report.skipped)) is not None:
                 if message.get("method") == "notifications/subscriptions/acknowledged":
                     if asyncio.current_task() not in self._replaced:
@@ -273,20 +275,25 @@ class StatelessLink:
         method: str,
         params: Mapping[str, object],
         client: LiveClient | None,
+        *,
         limit: TimeLimit,
     ) -> dict[str, Any]:
         """Send a request. If the server requires arguments in headers, load the tools' schemas and send it again."""
         number = next(self._ids)
         try:
-            with await self._open(endpoint, number, method, params, client) as messages:
-                return await Conversation(messages.read, _refuse_reply, number, client, limit, self._report).run()
+            with await self._open(endpoint, number, method, params, client=client) as messages:
+                return await Conversation(
+                    messages.read, _refuse_reply, number, client, limit=limit, report=self._report
+                ).run()
         except RemoteRefusal as refusal:
             if refusal.number != HEADER_MISMATCH or method != "tools/call":
                 raise
         self._schemas = await self._read_schemas(limit)
         number = next(self._ids)
-        with await self._open(endpoint, number, method, params, client) as messages:
-            return await Conversation(messages.read, _refuse_reply, number, client, limit, self._report).run()
+        with await self._open(endpoint, number, method, params, client=client) as messages:
+            return await Conversation(
+                messages.read, _refuse_reply, number, client, limit=limit, report=self._report
+            ).run()
 
     async def _open(
         self,
@@ -294,6 +301,7 @@ class StatelessLink:
         number: int,
         method: str,
         params: Mapping[str, object],
+        *,
         client: LiveClient | None,
     ) -> ResponseMessages:
         capabilities = frozenset(name for name in CAPABILITIES if client.can(name)) if client else ALL_CAPABILITIES

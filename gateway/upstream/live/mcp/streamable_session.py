@@ -106,7 +106,7 @@ class StreamableSession:
         stream = await self._endpoint.open("POST", (), write_message(id=number, method="initialize", params=params))
         with ResponseMessages(self._endpoint, stream) as messages:
             reply = partial(self._reply, self._endpoint)
-            result = await Conversation(messages.read, reply, number, None, limit, self._report).run()
+            result = await Conversation(messages.read, reply, number, None, limit=limit, report=self._report).run()
         self.facts = read_facts(result)
         identifier = stream.field(b"mcp-session-id")
         if identifier is None:
@@ -144,7 +144,9 @@ class StreamableSession:
                 response = opened.enter_context(messages)
             return await response.read()
 
-        conversation = Conversation(read, partial(self._reply, endpoint), number, client, limit, self._report)
+        conversation = Conversation(
+            read, partial(self._reply, endpoint), number, client, limit=limit, report=self._report
+        )
         if client is not None and self.capabilities:
             conversation.accept_outside()
             self._running[number] = conversation

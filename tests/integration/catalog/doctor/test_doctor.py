@@ -397,7 +397,7 @@ async def test_accounts_need_a_url_of_the_gateway(changes: Changes, sound: Insta
     stored = _credential_of_accounts()
     async with changes.catalog.store.transaction(changes.tenant.id) as db:
         secret = SealedCredential(value="secret")
-        await CREDENTIALS.insert_sealed(changes.tenant.id, db, changes.catalog.sealer, stored, secret)
+        await CREDENTIALS.insert_sealed(changes.tenant.id, db, changes.catalog.sealer, stored, secret=secret)
     found = (await _examine(replace(sound, public_url=None)))["sign_in"]
 
     assert (found.status, "connect accounts" in found.detail) == (Verdict.WARNING, True)
@@ -409,7 +409,7 @@ async def test_accounts_need_issuers_at_which_people_sign_in(changes: Changes, s
     stored, tenant = _credential_of_accounts(), changes.tenant.id
     async with changes.catalog.store.transaction(tenant) as db:
         secret = SealedCredential(value="secret")
-        await CREDENTIALS.insert_sealed(tenant, db, changes.catalog.sealer, stored, secret)
+        await CREDENTIALS.insert_sealed(tenant, db, changes.catalog.sealer, stored, secret=secret)
         await issuers.insert(tenant, db, make_issuer("corp"))
         await issuers.insert(tenant, db, replace(make_issuer("bots"), url="https://bots.example", sign_in=None))
     found = (await _examine(replace(sound, public_url="https://gateway.example")))["sign_in"]

@@ -129,7 +129,7 @@ class Both:
 
     async def call(self, name: str, client: LiveClient, **arguments: object) -> Mapping[str, Any]:
         params = {"name": name, "arguments": arguments}
-        return await self.here.request(self.holder, SOURCE, "tools/call", params, client)
+        return await self.here.request(self.holder, SOURCE, "tools/call", params, client=client)
 
 
 @pytest.fixture
