@@ -13,8 +13,8 @@ from gateway.admin.crud import AllOptions, Noun, endpoint
 from gateway.admin.endpoint import ADMIN, AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
 from gateway.admin.list_search import ListRules
 from gateway.catalog.etags import Expected
-from gateway.catalog.kinds.collection import Collection
-from gateway.catalog.kinds.minting_collection import MintingCollection
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.minting_collection import MintingCollection
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.errors import Fault, InvalidBody, NotFound

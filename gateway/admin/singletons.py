@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from gateway.admin.crud import AllOptions, endpoint
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, AnyRequest, Plain, Route
-from gateway.catalog.kinds.single_object import SingleObject
+from gateway.catalog.kinds.engines.single_object import SingleObject
 from gateway.domain.identifiers import TenantId
 from gateway.kinds.members import keeps
 from gateway.kinds.singleton import S

@@ -1,7 +1,10 @@
 """Tenants, and the kinds of principals within them."""
 
+from dataclasses import replace
+from typing import Any
+
 from gateway.domain.tenancy.grants import ClientKind, OAuthClient
-from gateway.domain.tenancy.issuers import Issuer, IssuerStatus
+from gateway.domain.tenancy.issuers import Issuer, IssuerStatus, ManagedIssuer
 from gateway.domain.tenancy.keys import Key, KeyState, KeyStatus, Scope
 from gateway.domain.tenancy.tenants import Tenant, TenantStatus
 from gateway.kinds.kind import Kind, Limit, ListFilter
@@ -82,7 +85,11 @@ ISSUER = Kind(
         )
     },
     status=IssuerStatus,
+    is_protected=True,
 )
+
+MANAGED_ISSUER: Kind[Any] = replace(ISSUER, of=ManagedIssuer)
+"""An issuer in requests and manifests: with the gateway's clients at it and their secrets."""
 
 CLIENT = Kind(
     of=OAuthClient,

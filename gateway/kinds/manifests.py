@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.json_access import point, tokens_of
+from gateway.kinds.identity import MANAGED_ISSUER
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
 from gateway.kinds.singleton import Singleton
@@ -46,11 +47,13 @@ def below_object(kind: Declared, pointer: str) -> str:
 
 
 def _all() -> Mapping[str, Declared]:
-    every: tuple[Declared, ...] = (*KINDS, MANAGED_SOURCE, *SINGLETONS)
+    every: tuple[Declared, ...] = (*KINDS, MANAGED_SOURCE, MANAGED_ISSUER, *SINGLETONS)
     return {kind_in_manifests(kind.name): kind for kind in every}
 
 
-PROTECTED_KINDS = ", ".join(kind.plural_words for kind in KINDS if kind.is_protected)
-"""The kinds whose pruning needs a permission of its own, for people."""
 MANIFEST_KINDS: Mapping[str, Declared] = _all()
 """All kinds of manifests by name."""
+PROTECTED_KINDS = ", ".join(
+    kind.plural_words for kind in MANIFEST_KINDS.values() if isinstance(kind, Kind) and kind.is_protected
+)
+"""The kinds whose pruning needs a permission of its own, for people."""

@@ -137,8 +137,8 @@ def status_of(declared: Any) -> type | None:
 
 @cached
 def shown(declared: Any) -> Sequence[Member]:
-    """The members and properties of a status, or of another class, that responses have."""
-    return [each for each in (*members_of(declared), *_properties_of(declared)) if each.about]
+    """The members and properties of a status, or of another class, that responses have: no secrets."""
+    return [each for each in (*members_of(declared), *_properties_of(declared)) if each.about and not each.is_secret]
 
 
 def _properties_of(declared: Any) -> Iterator[Member]:

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from gateway.domain.json_access import tokens_of
 from gateway.domain.members.markers import Names
 from gateway.domain.members.secret import Secret
+from gateway.kinds.identity import MANAGED_ISSUER
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import Declared, key_of, kind_in_manifests
@@ -42,7 +43,7 @@ from tests.support.kinds import with_key
 from tests.support.manifests import Manifest, send, tenant_for_manifests
 from tests.support.upstream import RecordingUpstream
 
-EVERY: Sequence[Declared] = (*KINDS, *SINGLETONS)
+EVERY: Sequence[Declared] = (*KINDS, MANAGED_ISSUER, *SINGLETONS)
 _URL = re.compile(r"https://[\w.-]+")
 _HOSTS = sorted({url for kind in EVERY for url in _URL.findall(msgspec.json.encode(kind.example).decode())})
 """The hosts of all examples, so that a generated list of origins permits the URLs of generated objects."""
@@ -54,8 +55,6 @@ _ORIGINS = {"origins": _HOSTS}
 _OF_USER = {"kind": "user", "place": "bearer", "client_id": "gateway", "value": SECRET, **_ORIGINS}
 _ENDPOINTS = dict.fromkeys(("authorization_url", "token_url", "revocation_url"), f"{_HOSTS[0]}/generated")
 _HOOK = {"url": _HOSTS[0], "credential": "vendor1"}
-_OF_ADMINS: Mapping[str, Mapping[str, object]] = {"key": {"scopes": ["admin"]}}
-"""Members of examples of which admins may send other values only."""
 _MOST_TRIES = 50
 _MOST_OPERATIONS = 120
 _NEUTRAL: Mapping[str, Mapping[str, object]] = {"override": {"enabled": True, "result": {}}}
@@ -139,8 +138,7 @@ class Generator:
         return found
 
     async def _generate(self, kind: Declared) -> Generated:
-        example = {**kind.example, **_OF_ADMINS.get(kind.name, {})}
-        shapes = [example, *_further(self.provider).get(kind.name, ())]
+        shapes = [kind.example, *_further(self.provider).get(kind.name, ())]
         objects = [made for number, shape in enumerate(shapes) if (made := await self._find(kind, shape, number, ""))]
 
         def is_missing(name: str) -> bool:
@@ -208,6 +206,8 @@ class Generator:
             yield from (parts, *({name: value} for name, value in parts.items()))
         elif bare is Secret:
             yield SECRET
+        elif get_origin(bare) is Literal:
+            yield from get_args(bare)
         elif isinstance(bare, type) and issubclass(bare, StrEnum):
             yield from map(str, bare)
         else:
@@ -226,6 +226,21 @@ async def generate_tenant(gateway: RunningGateway, upstream: RecordingUpstream, 
 def default_of(member: Member) -> Any:
     """The default of a member as JSON; None for a member that is required."""
     return None if member.default is REQUIRED else msgspec.json.decode(msgspec.json.encode(member.default))
+
+
+def split_secrets(of: Any, members: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
+    """The members without secrets, at any depth of declared classes, and the values of the secrets."""
+    known, shown, secrets = {one.shown_name: one for one in settable(of)}, dict[str, Any](), list[Any]()
+    for name, value in members.items():
+        hint: Any = without_none(known[name].hint)
+        if known[name].is_secret:
+            secrets.append(value)
+        elif is_declared(hint) and isinstance(value, dict):
+            shown[name], more = split_secrets(hint, cast("Manifest", value))
+            secrets += more
+        else:
+            shown[name] = value
+    return shown, secrets
 
 
 def has_own_value(kind: Declared, one: Manifest, name: str) -> bool:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from gateway.domain.tenancy.keys import Scope
+from gateway.kinds.identity import MANAGED_ISSUER
 from gateway.kinds.index import OPERATORS_KINDS
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import Declared
@@ -23,6 +24,8 @@ from tests.support.stand import running_stand
 
 SLUG, OTHER = "acme", "globex"
 OPERATOR, NOBODY, FOREIGN = "operator", "nobody", "admin of another tenant"
+_SCOPES = {Scope.ADMIN: (Scope.ADMIN, Scope.MCP)}
+"""Further scopes of the key of an admin, so that it may admit people, and grant the scope to a key."""
 SUPPORT, AUDITOR, FINANCE, CREATOR = "support", "auditor", "finance", "creator"
 OF_TENANT, OF_OTHER, OF_PROFILES = "administrator", "administrator of another", "administrator of profiles"
 OPERATORS: Mapping[str, Mapping[str, object]] = {
@@ -76,7 +79,8 @@ async def world(servers: TestServers) -> AsyncGenerator[World]:
         for kind in OPERATORS_KINDS:
             if not kind.is_tenants:
                 (await gateway.admin.post(f"/{kind.plural}", json=dict(kind.example))).raise_for_status()
-        keys: dict[str, str | None] = {scope: await gateway.create_key(SLUG, scope) for scope in Scope}
+        scopes = {scope: _SCOPES.get(scope, (scope,)) for scope in Scope}
+        keys: dict[str, str | None] = {name: await gateway.create_key(SLUG, *each) for name, each in scopes.items()}
         keys |= {OPERATOR: OPERATOR_KEY, NOBODY: None, FOREIGN: await gateway.create_key(OTHER, "admin")}
         for name, rights in OPERATORS.items():
             body = {"name": name.replace(" ", "-"), **rights}
@@ -124,4 +128,6 @@ def renumbered(kind: Kind[Any], one: Manifest, number: int) -> Manifest:
     members = with_key(kind, one["members"], key) if kind.key_in else one["members"]
     if kind is OVERRIDE:
         members = {**members, "operation": operation_of(number)}
+    if kind is MANAGED_ISSUER:
+        members = {**members, "url": f"{members['url']}/{number}"}
     return {**one, "name": key, "members": dict(members)}

@@ -1,58 +1,32 @@
-"""Request models of the clients of issuers: the members of their declarations, with the secret."""
+"""Request models of issuers: the fields of the gateway's clients, and a check of rules that needs what was sent."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
 
-from pydantic import Field
-
-from gateway.admin.requests.models import SecretText
-from gateway.domain.members.formats import NAME, PRINTABLE
-from gateway.domain.tenancy.issuers import IntrospectionClient, SignInClient
+from gateway.domain.tenancy.issuers import ManagedIssuer
+from gateway.errors import Fault, InvalidBody
 from gateway.kinds.members import settable
-from gateway.web.kinds.annotations import Fields, make_model, sent_fields
-from gateway.web.models import GIVEN, Absent, BodyModel
+from gateway.web.kinds.annotations import Fields, sent_fields
+from gateway.web.models import BodyModel
 
-_SECRET = Annotated[
-    SecretText | Absent,
-    GIVEN,
-    Field(description="The client's secret. Without it and a reference, the stored secret or reference is kept."),
-]
-_PARAMETERS = Annotated[
-    dict[
-        Annotated[str, Field(min_length=1, max_length=100, pattern=NAME)],
-        Annotated[str, Field(min_length=1, max_length=500, pattern=PRINTABLE)],
-    ],
-    Field(max_length=10, description="Further parameters of authorization requests."),
-]
-_SIGN_IN: Any = make_model(
-    "SignInClientGiven",
-    BodyModel,
-    "The gateway's own client at the issuer. With it, the gateway signs people in and issues tokens to MCP clients.",
-    {
-        **sent_fields(settable(SignInClient)),
-        "client_secret": (_SECRET, None),
-        "parameters": (_PARAMETERS, Field(default_factory=dict[str, str])),
-    },
-)
-_INTROSPECTION: Any = make_model(
-    "IntrospectionGiven",
-    BodyModel,
-    "The gateway's client at the issuer's introspection endpoint (RFC 7662).",
-    {**sent_fields(settable(IntrospectionClient)), "client_secret": (_SECRET, None)},
-)
-CLIENTS: Fields = {
-    "sign_in": (
-        Annotated[
-            _SIGN_IN | None,
-            Field(description="The gateway's client at the issuer; null: clients get tokens from the issuer itself."),
-        ],
-        None,
-    ),
-    "introspection": (
-        Annotated[
-            _INTROSPECTION | None,
-            Field(description="The gateway's client at the introspection endpoint; null: only JWTs are accepted."),
-        ],
-        None,
-    ),
-}
+CLIENTS: Fields = sent_fields([one for one in settable(ManagedIssuer) if one.name in {"sign_in", "introspection"}])
 """The fields of the gateway's own clients in requests about issuers."""
+_CONDITIONS = frozenset({"group", "scope", "subject"})
+
+
+def refuse_null_conditions(rules: Sequence[BodyModel]) -> None:
+    """Refuse a rule whose only conditions are null, such as one from a template without a value: it admits all people.
+
+    A rule that admits all people has no condition, or all of them are null, as responses show it.
+
+    Raises:
+        InvalidBody: there is such a rule; the faults name the conditions.
+    """
+    faults = [
+        Fault(pointer=f"/rules/{index}/{name}", reason="must not be the only condition if it is null; leave it out")
+        for index, rule in enumerate(rules)
+        if not any((sent := {name: rule.sent()[name] for name in _CONDITIONS & rule.sent().keys()}).values())
+        and sent.keys() != _CONDITIONS
+        for name in sorted(sent)
+    ]
+    if faults:  # guard: issuer-null-conditions
+        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)

@@ -144,8 +144,8 @@ def _of_installation(
         path,
         run,
         NoBody,
-        query,
-        {200: response},
+        query=query,
+        responses={200: response},
         called=f"{verb}_installation_{noun}",
         summary=" ".join(summary.split()),
         scopes=OPERATOR_ONLY,  # guard: installation-trail-of-operators

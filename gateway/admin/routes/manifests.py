@@ -11,10 +11,12 @@ from pydantic_core import to_json
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import endpoint
 from gateway.admin.endpoint import SMALL_BODY, AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.requests.issuers import refuse_null_conditions
 from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
 from gateway.admin.responses.manifests import AppliedSetShown
 from gateway.admin.validation import validate
 from gateway.catalog.manifests.apply import apply_manifests
+from gateway.catalog.manifests.issuer_target import IssuerTarget
 from gateway.catalog.manifests.limits import BYTES_PER_TOKEN, MAX_BODY_BYTES, MAX_FAULTS
 from gateway.catalog.manifests.manifest import ExpectedTag, ManifestSet, Move, Wanted
 from gateway.catalog.manifests.source_target import SourceTarget
@@ -103,13 +105,15 @@ def _read(sent: ObjectSent, caller: Caller, options: CatalogOptions) -> Wanted:
         raise InvalidBody(f"/members: {reason}", faults=[Fault(pointer="/members", reason=reason)])
     try:
         body = validate({**sent.members, **({keyed: key} if keyed else {})}, manifest_model(target.kind))
+        if isinstance(target, IssuerTarget):
+            refuse_null_conditions(getattr(body, "rules", ()))
     except InvalidBody as error:
         error.faults = tuple(replace(fault, pointer=below_object(target.kind, fault.pointer)) for fault in error.faults)
         raise
     _refuse_other_key(target.kind, body, key)
     if isinstance(target, SingletonTarget):
         return Wanted(target=target, key=key, compose=_compose_singleton(target, body, options))
-    if isinstance(target, SourceTarget):
+    if isinstance(target, SourceTarget | IssuerTarget):
         values = {one.name: merged(None, getattr(body, one.name), one.hint) for one in settable(target.kind.of)}
         return Wanted(target=target, key=key, compose=partial(target.compose, key, values))
     return Wanted(target=target, key=key, compose=partial(models_of(target.kind).compose, body, key))

@@ -38,6 +38,7 @@ def describe_running(
     settings: Settings,
     listener: BoundListener,
     admin_listener: BoundListener | None,
+    *,
     keys: GatewayKeys,
     addresses: Backends,
 ) -> Running:

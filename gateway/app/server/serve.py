@@ -64,14 +64,14 @@ async def _serve(settings: Settings, ready: Ready | None, code: Registrations | 
     settings = settings.model_copy(update={"port": listener.port})  # port 0 has selected a free one
     keys = find_keys(settings)
     async with open_backends(settings) as addresses:
-        running = describe_running(settings, listener, admin_listener, keys, addresses)
+        running = describe_running(settings, listener, admin_listener, keys=keys, addresses=addresses)
 
         async def started() -> None:
             log.info("serving", **running.where, operator_keys=key_names(keys.operator_key))
             if ready is not None:
                 await ready(replace(running, application=replica.app))
 
-        replica = Replica(settings, addresses, keys, code, ReplicaHost(lost_lines=partial(lost_lines, lines)))
+        replica = Replica(settings, addresses, keys, code=code, host=ReplicaHost(lost_lines=partial(lost_lines, lines)))
         sockets = [one.socket for one in (listener, admin_listener) if one is not None]
         async with replica.opened(), TaskSupervisor() as tasks:
             hangups.answer(replica.app.reread, tasks)
@@ -88,6 +88,7 @@ class Replica:
         settings: Settings,
         addresses: Backends,
         keys: GatewayKeys,
+        *,
         code: Registrations,
         host: ReplicaHost,
     ) -> None:

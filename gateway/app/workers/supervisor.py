@@ -68,12 +68,14 @@ async def serve_workers(
         settings = settings.model_copy(update={"port": sockets[0].mcp.port})
         keys = find_keys(settings)  # a missing key is generated once, before the workers read it
         async with open_backends(settings) as addresses, TaskSupervisor() as tasks:
-            supervisor = _Supervisor(settings, sockets, addresses, options, tasks)
+            supervisor = _Supervisor(settings, sockets, addresses, options=options, tasks=tasks)
             hangups.answer(supervisor.replace_workers, tasks)
             with supervisor.on_signals():
                 try:
                     await supervisor.start()
-                    running = describe_running(settings, sockets[0].mcp, sockets[0].admin, keys, addresses)
+                    running = describe_running(
+                        settings, sockets[0].mcp, sockets[0].admin, keys=keys, addresses=addresses
+                    )
                     log.info("serving", **running.where, workers=count, operator_keys=key_names(keys.operator_key))
                     if ready is not None:
                         await ready(running)
@@ -121,6 +123,7 @@ class _Supervisor:
         settings: Settings,
         sockets: Sequence[WorkerSockets],
         addresses: Backends,
+        *,
         options: Mapping[str, object],
         tasks: TaskSupervisor,
     ) -> None:

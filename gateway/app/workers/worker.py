@@ -46,7 +46,7 @@ async def _serve_replica(start: WorkerStart, channel: WorkerChannel, siblings: S
     lines = configure_logging(level=settings.log_level, as_json=settings.log_as_json)
     code, keys = load_extras(settings), find_keys(settings)
     host = ReplicaHost(lost_lines=partial(lost_lines, lines), siblings=siblings)
-    replica = Replica(settings, start.addresses, keys, code, host)
+    replica = Replica(settings, start.addresses, keys, code=code, host=host)
     _receive_signals(replica)
 
     async def started() -> None:

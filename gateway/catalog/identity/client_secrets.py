@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gateway.catalog.egress import refusal
-from gateway.catalog.kinds.kept_secrets import refuse_moved_secret
+from gateway.catalog.kinds.engines.kept_secrets import refuse_moved_secret
 from gateway.catalog.snapshots.credential_cache import read_reference
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.identifiers import TenantId

@@ -1,35 +1,34 @@
-"""Issuers of a tenant: creation, changes and removal.
-
-When an issuer is created or enabled, or its key URL changes, metadata and keys are fetched. So a typing error is found
-at once instead of at the first sign-in. A disabled issuer is not fetched.
-"""
+"""Issuers of a tenant: creation, changes and removal; what is fetched is in `issuer_drafts`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.identity import introspection_clients, sign_in_clients
+from gateway.catalog.identity import introspection_clients
 from gateway.catalog.identity.admin_bounds import check_issuers
-from gateway.catalog.identity.client_secrets import NOT_STORED, settle_reference
-from gateway.catalog.identity.introspection_clients import IntrospectionDraft, IssuerPlace
-from gateway.catalog.identity.issuer_keys import FoundKeys, find_keys, keep_keys
+from gateway.catalog.identity.client_secrets import NOT_STORED
+from gateway.catalog.identity.issuer_drafts import (
+    IssuerDraft,
+    PreparedIssuer,
+    check_author,
+    described,
+    draft_of,
+    prepare,
+)
+from gateway.catalog.identity.issuer_keys import FoundKeys, keep_keys
 from gateway.catalog.identity.limits import MAX_ANNOUNCED
-from gateway.catalog.identity.sign_in_clients import SignInDraft
-from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
-from gateway.domain.audit import OPERATOR_RULE
+from gateway.catalog.kinds.engines.hand_changes import note_hand_change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.events import IssuerChanged, KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId, new_issuer_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, SignInClient
-from gateway.domain.tenancy.keys import Scope
-from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.issuers import AdmissionRule, Issuer
 from gateway.errors import (
     Conflict,
     Fault,
     FetchFailed,
-    Forbidden,
     GatewayError,
     LimitExceeded,
     NameConflict,
@@ -37,32 +36,14 @@ from gateway.errors import (
     NotFound,
     ReferenceMissing,
 )
-from gateway.kinds.identity import MAX_ISSUERS
+from gateway.kinds.identity import ISSUER, MAX_ISSUERS
 from gateway.store.engine import Db
 from gateway.store.identity import issuers, people
+from gateway.store.kinds import ownership
 from gateway.store.kinds.profiles import PROFILES
 from gateway.upstream.auth.key_sets import fetch_key_set
 
 _CHANGED = "the issuer was changed by another request; read it, and send the change again"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssuerDraft:
-    """A requested issuer; without `jwks_url`, the issuer's metadata contains the URL of its keys."""
-
-    name: str
-    url: str
-    rules: tuple[AdmissionRule, ...]
-    algorithms: tuple[str, ...]
-    subject_claim: str
-    groups_claim: str
-    max_lifetime_s: int
-    enabled: bool = True
-    jwks_url: str | None = None
-    audiences: tuple[str, ...] = ()
-    sign_in: SignInDraft | None = None
-    introspection: IntrospectionDraft | None = None
-    requires_dpop: bool = False
 
 
 async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, *, by: Author) -> Issuer:
@@ -76,31 +57,9 @@ async def create_issuer(tenant: TenantId, catalog: CatalogContext, draft: Issuer
         NameTaken: the tenant has an issuer of this name or URL.
         LimitExceeded: the tenant has reached its limit of issuers.
     """
-    _check_author(by, draft.audiences)
-    keys = await find_keys(tenant, catalog, draft) if draft.enabled else FoundKeys(draft.jwks_url or "")
-    draft = await _find_introspection(tenant, catalog, draft, by=by)
-    now = datetime.now(UTC)
-    members: dict[str, Any] = {
-        **_members(draft),
-        "jwks_url": keys.url,
-        "sign_in": await _find_client(tenant, catalog, draft, by=by),
-    }
-    new_issuer = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **members)
-    entry = CatalogChange(action="issuer.create", target=draft.name, detail={"id": new_issuer.id}, after=new_issuer)
-    async with change(tenant, catalog, entry, by=by) as db:
-        await check_issuers(tenant, db, draft.name, by=by)
-        if await issuers.count(tenant, db) >= MAX_ISSUERS:  # guard: issuers-bounded
-            raise LimitExceeded(f"the tenant has {MAX_ISSUERS} issuers (the limit); delete unused ones")
-        await _check_free(tenant, db, draft)
-        await _check_profiles(tenant, db, draft.rules)
-        await _check_introspection(tenant, db, new_issuer)
-        await issuers.insert(tenant, db, new_issuer)
-        await _save_secret(tenant, catalog, db, draft, issuer=new_issuer)
-        await introspection_clients.save_introspection_secret(
-            tenant, catalog, db, draft.introspection, issuer=new_issuer
-        )
-    keep_keys(tenant, catalog, new_issuer, keys)
-    return new_issuer
+    prepared = await prepare(tenant, catalog, draft, by=by)
+    async with open_changes(tenant, catalog, by=by) as opened:
+        return await write_new(opened, prepared)
 
 
 async def update_issuer(
@@ -122,41 +81,66 @@ async def update_issuer(
         PreconditionFailed: the current version matches no expected tag.
     """
     before = await get_issuer(tenant, catalog, name)
-    revised = revise(_draft_of(before))
-    _check_author(by, frozenset(revised.audiences) - frozenset(before.audiences))
-    keys = FoundKeys(before.jwks_url)
-    if not revised.enabled:
-        keys = FoundKeys(revised.jwks_url or "")
-    elif not (before.enabled and revised.jwks_url == before.jwks_url):
-        keys = await find_keys(tenant, catalog, revised)
-    client = await _find_client(tenant, catalog, revised, before, by=by)
-    revised = await _find_introspection(tenant, catalog, revised, before, by=by)
-    introspection = revised.introspection
-    entry = CatalogChange(action="issuer.update", target=name)
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await _find(tenant, db, before.id, locked=True)
-        # rules of roles contain its name, and `name` may be its id
-        await check_issuers(tenant, db, current.name, by=by)  # guard: role-issuer-named
+    prepared = await prepare(tenant, catalog, revise(draft_of(before)), before, by=by)
+    async with open_changes(tenant, catalog, by=by) as opened:
+        await opened.lock()
+        current = await _find(tenant, opened.db, before.id, locked=True)
         check_version(current, expected)
         if current.version != before.version:
-            if (current.sign_in, current.introspection) != (before.sign_in, before.introspection):
-                raise Conflict(_CHANGED)
-            revised = replace(revise(_draft_of(current)), introspection=introspection)
-            _check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
-            keys = keys._replace(url=_keys_after_race(revised, before, current) or keys.url)
-        await _check_profiles(tenant, db, revised.rules)
-        members = _members(revised) | {"jwks_url": keys.url, "sign_in": client}
-        saved = replace(current, **members, version=current.version + 1, updated_at=datetime.now(UTC))
-        entry.target, entry.detail = saved.name, {"id": saved.id}
-        entry.before, entry.after = current, saved
-        await _check_introspection(tenant, db, saved)
+            prepared = _after_race(prepared, revise(draft_of(current)), before, current, by=by)
+        return await write_change(opened, prepared, current)
+
+
+async def write_new(opened: OpenChanges, prepared: PreparedIssuer) -> Issuer:
+    """Create an issuer in open changes; see `create_issuer`."""
+    tenant, draft, now = opened.tenant, prepared.draft, datetime.now(UTC)
+    new = Issuer(id=new_issuer_id(), version=1, created_at=now, updated_at=now, **_members(prepared))
+    entry = CatalogChange(action="issuer.create", target=new.name, detail={"id": new.id}, after=new)
+    async with opened.one(entry) as db:
+        await check_issuers(tenant, db, new.name, by=opened.by)
+        if await issuers.count(tenant, db) >= MAX_ISSUERS:  # guard: issuers-bounded
+            raise LimitExceeded(f"the tenant has {MAX_ISSUERS} issuers (the limit); delete unused ones")
+        await _check_free(tenant, db, draft)
+        await _check_stored(tenant, db, new)
+        await issuers.insert(tenant, db, new)
+        await _save_secrets(opened, draft, new)
+    _keep_keys_later(opened, new, prepared.keys)
+    return new
+
+
+async def write_change(opened: OpenChanges, prepared: PreparedIssuer, current: Issuer) -> Issuer:
+    """Replace an issuer in open changes; see `update_issuer`. The caller holds the lock of the tenant.
+
+    `prepared` follows from the current issuer.
+    """
+    tenant, now = opened.tenant, datetime.now(UTC)
+    saved = replace(current, **_members(prepared), version=current.version + 1, updated_at=now)
+    entry = CatalogChange(action="issuer.update", target=saved.name, detail={"id": saved.id})
+    entry.before, entry.after = current, saved
+    async with opened.one(entry) as db:
+        # rules of roles contain its name, and `name` may be its id
+        await check_issuers(tenant, db, current.name, by=opened.by)  # guard: role-issuer-named
+        await _check_stored(tenant, db, saved)
         await issuers.save(tenant, db, saved)
-        await _save_secret(tenant, catalog, db, revised, issuer=saved, before=current)
-        await introspection_clients.save_introspection_secret(tenant, catalog, db, introspection, issuer=saved)
+        await _save_secrets(opened, prepared.draft, saved, before=current)
         affected = await people.ids_of_issuer(tenant, db, saved.id, limit=MAX_ANNOUNCED)
-    await _announce(tenant, catalog, affected)
-    keep_keys(tenant, catalog, saved, keys)
+        await note_hand_change(opened, entry, ISSUER.name, saved.id)
+    _announce(opened, affected)
+    _keep_keys_later(opened, saved, prepared.keys)
     return saved
+
+
+async def write_removal(opened: OpenChanges, current: Issuer) -> None:
+    """Remove an issuer in open changes; see `remove_issuer`. The caller holds the lock of the tenant."""
+    tenant = opened.tenant
+    entry = CatalogChange(action="issuer.delete", target=current.name, detail={"id": current.id}, before=current)
+    async with opened.one(entry) as db:
+        await check_issuers(tenant, db, current.name, by=opened.by)  # guard: role-issuer-deleted
+        affected = await people.ids_of_issuer(tenant, db, current.id, limit=MAX_ANNOUNCED)
+        await issuers.remove(tenant, db, current.id)
+        await note_hand_change(opened, entry, ISSUER.name, current.id)
+        await ownership.remove(tenant, db, ISSUER.name, current.id)
+    _announce(opened, affected, is_ended=True)
 
 
 async def set_issuer(
@@ -170,7 +154,7 @@ async def set_issuer(
 ) -> Issuer:
     """Replace an issuer, as `update_issuer` does; one that would not change is left as it is, with its sessions."""
     before = await get_issuer(tenant, catalog, name)
-    if not _is_changed(revise(_draft_of(before)), before):
+    if not _is_changed(revise(draft_of(before)), before):
         check_version(before, expected)
         return before
     return await update_issuer(tenant, catalog, name, revise, by=by, expected=expected)
@@ -197,17 +181,24 @@ async def refresh_keys(
     return issuer
 
 
-def _keys_after_race(revised: IssuerDraft, before: Issuer, current: Issuer) -> str | None:
-    """Return the URL of the keys that another request stored meanwhile; None if this request alone changes it.
+def _after_race(
+    prepared: PreparedIssuer, revised: IssuerDraft, before: Issuer, current: Issuer, *, by: Author
+) -> PreparedIssuer:
+    """Return what to store if another request changed the issuer while this one fetched.
 
     Raises:
-        Conflict: both requests change the URL, or enable or disable the issuer.
+        Conflict: both requests change a client or the URL of the keys, or enable or disable the issuer.
     """
-    if (revised.jwks_url or "", revised.enabled) == (current.jwks_url, current.enabled):
-        return current.jwks_url
-    if (current.jwks_url, current.enabled) != (before.jwks_url, before.enabled):
+    if (current.sign_in, current.introspection) != (before.sign_in, before.introspection):
         raise Conflict(_CHANGED)
-    return None
+    check_author(by, frozenset(revised.audiences) - frozenset(current.audiences))
+    keys = prepared.keys
+    if (revised.jwks_url or "", revised.enabled) == (current.jwks_url, current.enabled):
+        keys = keys._replace(url=current.jwks_url)
+    elif (current.jwks_url, current.enabled) != (before.jwks_url, before.enabled):
+        raise Conflict(_CHANGED)
+    draft = replace(revised, introspection=prepared.draft.introspection)
+    return replace(prepared, draft=draft, keys=keys)
 
 
 async def get_issuer(tenant: TenantId, catalog: CatalogContext, name: str) -> Issuer:
@@ -238,23 +229,25 @@ async def remove_issuer(
         Forbidden: as for a change of the issuer, because roles of its people end.
         PreconditionFailed: the current version matches no expected tag.
     """
-    entry = CatalogChange(action="issuer.delete", target=name)
-    async with change(tenant, catalog, entry, by=by) as db:
-        current = await _find(tenant, db, name, locked=True)
-        await check_issuers(tenant, db, current.name, by=by)  # guard: role-issuer-deleted
+    async with open_changes(tenant, catalog, by=by) as opened:
+        await opened.lock()
+        current = await _find(tenant, opened.db, name, locked=True)
         check_version(current, expected)
-        entry.target, entry.detail, entry.before = current.name, {"id": current.id}, current
-        affected = await people.ids_of_issuer(tenant, db, current.id, limit=MAX_ANNOUNCED)
-        await issuers.remove(tenant, db, current.id)
-    await _announce(tenant, catalog, affected, is_ended=True)
+        await write_removal(opened, current)
 
 
-async def _announce(
-    tenant: TenantId, catalog: CatalogContext, affected: Sequence[KeyId], *, is_ended: bool = False
-) -> None:
-    await announce(catalog, IssuerChanged(tenant=tenant))  # guard: issuer-change-announced
-    for person in affected:
-        await announce(catalog, KeyChanged(tenant=tenant, key=person, is_ended=is_ended))
+def _announce(opened: OpenChanges, affected: Sequence[KeyId], *, is_ended: bool = False) -> None:
+    opened.announce(IssuerChanged(tenant=opened.tenant))  # guard: issuer-change-announced
+    opened.announce(*(KeyChanged(tenant=opened.tenant, key=person, is_ended=is_ended) for person in affected))
+
+
+def _keep_keys_later(opened: OpenChanges, issuer: Issuer, found: FoundKeys) -> None:
+    """Put the fetched keys in place after the commit and its events, which drop the former ones."""
+
+    async def keep() -> None:
+        keep_keys(opened.tenant, opened.catalog, issuer, found)
+
+    opened.later.append(keep)
 
 
 async def _find(tenant: TenantId, db: Db, name: str, *, locked: bool = False) -> Issuer:
@@ -264,59 +257,20 @@ async def _find(tenant: TenantId, db: Db, name: str, *, locked: bool = False) ->
     return found
 
 
-def _check_author(by: Author, audiences: Sequence[str] | frozenset[str]) -> None:
-    """Only the operator may name audiences, because tokens of other resources become valid here."""
-    caller = by.caller
-    if not isinstance(caller, Principal):
-        return
-    if Scope.MCP not in caller.scopes:  # guard: issuer-author-grants
-        raise Forbidden("the key lacks the scope mcp and cannot admit people; ask the operator")
-    if audiences:  # guard: issuer-audiences-operator
-        raise Forbidden("only the operator names audiences", rule=OPERATOR_RULE)
-
-
-async def _find_introspection(
-    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None, *, by: Author
-) -> IssuerDraft:
-    """Return the draft with the endpoint of its introspection client."""
-    if draft.introspection is None:
-        return draft
-    issuer = IssuerPlace(url=draft.url, enabled=draft.enabled, before=before)
-    found = await introspection_clients.find_introspection(tenant, catalog, draft.introspection, issuer, by=by)
-    return replace(draft, introspection=found)
-
-
-async def _check_introspection(tenant: TenantId, db: Db, issuer: Issuer) -> None:
+async def _check_stored(tenant: TenantId, db: Db, issuer: Issuer) -> None:
+    """Check what depends on other stored objects: the profiles of rules, and other issuers of opaque tokens."""
+    await _check_profiles(tenant, db, issuer.rules)
     if issuer.enabled and issuer.introspects("opaque"):
         others = await issuers.page(tenant, db, after=None, limit=MAX_ISSUERS)
         introspection_clients.check_alone([other for other in others if other.id != issuer.id])
 
 
-async def _find_client(
-    tenant: TenantId, catalog: CatalogContext, draft: IssuerDraft, before: Issuer | None = None, *, by: Author
-) -> SignInClient | None:
-    """Return the gateway's client at the issuer, with its endpoints as soon as the issuer is enabled."""
-    wanted, stored = draft.sign_in, None if before is None else before.sign_in
-    if wanted is None:
-        return None
-    sign_in_clients.check_draft(wanted, draft.audiences)
-    client = settle_reference(catalog, wanted.client, wanted.secret, stored=stored, pointer="/sign_in", by=by)
-    wanted = replace(wanted, client=client)
-    if draft.enabled and sign_in_clients.is_changed(wanted, before):
-        return await sign_in_clients.find_endpoints(tenant, catalog, wanted, draft.url)
-    return sign_in_clients.described(wanted, stored)
-
-
-async def _save_secret(
-    tenant: TenantId,
-    catalog: CatalogContext,
-    db: Db,
-    draft: IssuerDraft,
-    *,
-    issuer: Issuer,
-    before: Issuer | None = None,
+async def _save_secrets(
+    opened: OpenChanges, draft: IssuerDraft, issuer: Issuer, *, before: Issuer | None = None
 ) -> None:
-    """Store the secret of the issuer's client. An unchanged secret is sealed again if the token endpoint changes."""
+    """Store the secrets of the clients. An unchanged one is sealed again if the token endpoint changes."""
+    tenant, catalog, db = opened.tenant, opened.catalog, opened.db
+    await introspection_clients.save_introspection_secret(tenant, catalog, db, draft.introspection, issuer=issuer)
     secret = None if draft.sign_in is None else draft.sign_in.secret
     if issuer.sign_in is not None and issuer.sign_in.client_secret_reference is not None:
         secret = NOT_STORED
@@ -345,27 +299,15 @@ async def _check_profiles(tenant: TenantId, db: Db, rules: Sequence[AdmissionRul
                 raise ReferenceMissing(f"{fault.pointer}: {fault.reason}", faults=[fault])
 
 
-def _members(draft: IssuerDraft) -> dict[str, Any]:
-    members = {name: getattr(draft, name) for name in IssuerDraft.__slots__}
-    return members | {"introspection": None if draft.introspection is None else draft.introspection.client}
+def _members(prepared: PreparedIssuer) -> dict[str, Any]:
+    """The members of the issuer to store."""
+    introspection = prepared.draft.introspection
+    own: dict[str, Any] = {name: getattr(prepared.draft, name) for name in IssuerDraft.__slots__}
+    inspected = None if introspection is None else introspection.client
+    return own | {"jwks_url": prepared.keys.url, "sign_in": prepared.client, "introspection": inspected}
 
 
 def _is_changed(draft: IssuerDraft, before: Issuer) -> bool:
-    """True if a draft changes an issuer or gives a secret; the endpoints of its clients are no part of a draft."""
-    sign_in, introspection = draft.sign_in, draft.introspection
-    if (sign_in is not None and sign_in.secret) or (introspection is not None and introspection.secret):
-        return True
-    client = None if sign_in is None else sign_in_clients.described(sign_in, before.sign_in)
-    inspected = None if introspection is None else introspection.client
-    if inspected is not None and before.introspection is not None:
-        inspected = replace(inspected, url=before.introspection.url)
-    members = {**_members(draft), "sign_in": client, "introspection": inspected, "jwks_url": draft.jwks_url or ""}
-    return replace(before, **members) != before
-
-
-def _draft_of(issuer: Issuer) -> IssuerDraft:
-    members: dict[str, Any] = {name: getattr(issuer, name) for name in IssuerDraft.__slots__}
-    members["jwks_url"] = issuer.jwks_url or None
-    members["sign_in"] = sign_in_clients.draft_of(issuer.sign_in)
-    members["introspection"] = introspection_clients.draft_of(issuer.introspection)
-    return IssuerDraft(**members)
+    """True if a draft changes an issuer or gives a secret."""
+    clients = (draft.sign_in, draft.introspection)
+    return any(client is not None and client.secret for client in clients) or described(draft, before) != before

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from gateway.catalog.audit_sinks import KIND, read_syslog_target
 from gateway.catalog.credentials import find_obstacle
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.domain.audit import OPERATOR_RULE

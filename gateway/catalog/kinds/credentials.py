@@ -7,7 +7,7 @@ from gateway.catalog.credentials import terms_of
 from gateway.catalog.egress import refusal
 from gateway.catalog.identity.client_secrets import check_reference
 from gateway.catalog.identity.delegations import find_status
-from gateway.catalog.kinds.secret_collection import SecretCollection
+from gateway.catalog.kinds.engines.secret_collection import SecretCollection
 from gateway.catalog.origins import read_origins
 from gateway.catalog.tenants import get_tenant
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.catalog.credentials import find_obstacle
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.catalog.updates.signatures import is_secret

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 import gateway.catalog.identity.operators as of_operators
 import gateway.catalog.kinds as of_tenants
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
 from gateway.kinds.index import KINDS, OPERATORS_KINDS
 from gateway.store.kinds.rows import rows_of
 

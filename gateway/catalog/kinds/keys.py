@@ -10,8 +10,8 @@ from functools import partial
 
 from gateway.catalog.etags import Expected, check_tag
 from gateway.catalog.identity.admin_bounds import check_changed_key, check_ended_key, check_new_key
-from gateway.catalog.kinds.hand_changes import note_hand_change
-from gateway.catalog.kinds.minting_collection import MintingCollection
+from gateway.catalog.kinds.engines.hand_changes import note_hand_change
+from gateway.catalog.kinds.engines.minting_collection import MintingCollection
 from gateway.catalog.kinds.profiles import PROFILES
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.audit import OPERATOR_RULE

@@ -10,7 +10,7 @@ from functools import partial
 
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.credentials import find_obstacle
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
 from gateway.catalog.live.overview import read_statuses
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import CatalogContext, OpenChanges, announce

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gateway.catalog.identity.consents import events_of_ended
-from gateway.catalog.kinds.minting_collection import MintingCollection
+from gateway.catalog.kinds.engines.minting_collection import MintingCollection
 from gateway.catalog.transaction import OpenChanges
 from gateway.domain.tenancy.grant_secrets import digest_of
 from gateway.domain.tenancy.grants import GrantFilter, OAuthClient

@@ -12,9 +12,9 @@ from functools import partial
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_tag
-from gateway.catalog.kinds.collection import Collection
-from gateway.catalog.kinds.prepared import is_equal
-from gateway.catalog.kinds.special_functions import Revise, tag_of_kind
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.prepared import is_equal
+from gateway.catalog.kinds.engines.special_functions import Revise, tag_of_kind
 from gateway.catalog.overrides.validation import normalise, validate_override
 from gateway.catalog.primitives.constraints import refuse_tool_name
 from gateway.catalog.primitives.queries import show_operation

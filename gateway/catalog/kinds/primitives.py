@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, cast
 
 from gateway.catalog.calls.approvals import supersede_approvals
-from gateway.catalog.kinds.collection import Collection
-from gateway.catalog.kinds.special_functions import tag_of_kind
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.special_functions import tag_of_kind
 from gateway.catalog.live.visible_primitives import visible_live
 from gateway.catalog.primitives.constraints import check_fit, code_of
 from gateway.catalog.primitives.queries import Listed, get_listed, page_primitives

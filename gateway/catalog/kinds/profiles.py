@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
 from gateway.catalog.snapshots.token_costs import price_profiles
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.profiles import Profile

@@ -7,8 +7,8 @@ from gateway.catalog.audit_retention import check_minimum, read_status, schedule
 from gateway.catalog.ceilings import read_effective
 from gateway.catalog.egress import normalise_egress
 from gateway.catalog.identity.access_rules import check_access, check_scopes
+from gateway.catalog.kinds.engines.single_object import SingleObject
 from gateway.catalog.kinds.policies import bound_limits, normalise_policy, read_limits, tag_policy
-from gateway.catalog.kinds.single_object import SingleObject
 from gateway.kinds import singletons as kinds
 from gateway.store.kinds import singletons as rows
 

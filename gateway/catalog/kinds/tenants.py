@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
 from gateway.catalog.tenants import create_tenant
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
 from gateway.domain.events import TenantRemoved

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from random import uniform
 
 from gateway.catalog.credentials import find_obstacle
-from gateway.catalog.kinds.collection import Collection
-from gateway.catalog.kinds.limits import FIRST_POLL_S
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.limits import FIRST_POLL_S
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import OpenChanges
 from gateway.catalog.updates.resource_updates import is_known

@@ -5,7 +5,7 @@ receives no new events; a queued delivery is sent if the endpoint is enabled aga
 """
 
 from gateway.catalog.egress import require_tls
-from gateway.catalog.kinds.signed_collection import SignedCollection
+from gateway.catalog.kinds.engines.signed_collection import SignedCollection
 from gateway.catalog.origins import find_origin
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
 from gateway.domain.identifiers import TenantId

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gateway.catalog.kinds.signed_collection import SignedCollection
+from gateway.catalog.kinds.engines.signed_collection import SignedCollection
 from gateway.catalog.tenants import get_tenant
 from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId

@@ -11,7 +11,7 @@ import orjson
 from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN, MAX_SHOWN_BYTES, MAX_SHOWN_CHANGES, MAX_VALUE_BYTES
 from gateway.domain.json_access import point, tokens_of
 from gateway.domain.json_text import decode_json
-from gateway.domain.members.markers import Veil
+from gateway.domain.members.markers import Shape, Veil
 from gateway.domain.members.secret import Secret
 from gateway.kinds.members import Member, secret_members, values_of
 
@@ -124,7 +124,11 @@ def _hidden(before: Any | None, after: Any | None, members: Sequence[Member]) ->
 
 
 def _describe(one: Any | None, members: Sequence[Member]) -> Mapping[str, Any]:
-    return {} if one is None else {each.name: _plain(getattr(one, each.name)) for each in members}
+    if one is None:
+        return {}
+    # An id that fills a member is another one in each installation.
+    own = {each.name for each in members if Shape.FILLED in each.marks and getattr(one, each.name) == one.id}
+    return {each.name: None if each.name in own else _plain(getattr(one, each.name)) for each in members}
 
 
 def _plain(value: object) -> object:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import orjson
 
 from gateway.catalog.etags import tag_of
+from gateway.catalog.kinds.engines.special_functions import refuse_id
 from gateway.catalog.sources import imports, uploads
 from gateway.catalog.sources.compilation import read_content
 from gateway.catalog.sources.drafts import Content, PreparedImport, SourceDraft, detail_of, draft_of
@@ -133,9 +134,8 @@ class SourceTarget:
         """
         del is_locked
         found = await sources.get(tenant, db, key)
-        if found is not None and found.name != key:  # guard: manifest-source-names
-            reason = "is an id; a manifest has the name of an object"
-            raise InvalidBody(f"{key} {reason}", faults=[Fault(pointer="/name", reason=reason)])
+        if found is not None:
+            refuse_id(self.kind, key, found.name)
         return None if found is None else await _state(tenant, db, found)
 
     async def read_id(self, tenant: TenantId, db: Db, of: str) -> SourceState | None:
@@ -161,7 +161,7 @@ class SourceTarget:
         del one, options
         return False
 
-    async def tag(self, tenant: TenantId, db: Db, one: SourceState) -> str:
+    async def tag(self, tenant: TenantId, db: Db, one: Any) -> str:
         """The entity tag of a source."""
         del tenant, db
         return tag_of(one)

@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.single_object import SingleObject
+from gateway.catalog.kinds.engines.special_functions import refuse_id
 from gateway.catalog.kinds.index import COLLECTIONS
-from gateway.catalog.kinds.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
+from gateway.catalog.manifests.issuer_target import IssuerTarget
 from gateway.catalog.manifests.source_target import SourceTarget
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
 from gateway.domain.identifiers import TenantId
-from gateway.errors import Conflict, Fault, InvalidBody
+from gateway.errors import Conflict
 from gateway.kinds.kind import Kind
 from gateway.kinds.manifests import key_of
 from gateway.kinds.members import Member, stored
@@ -71,10 +73,8 @@ class CollectionTarget:
             return await self._read_name(tenant, db, key)
         locked = is_locked and self.collection.is_locked  # guard: apply-reads-unlocked
         found = await self.collection.rows.get(tenant, db, key, locked=locked)
-        # An id finds its object too; in a manifest, it would be a second name.
-        if found is not None and kind.key_of(found) != key:  # guard: manifest-names-no-ids
-            reason = "is an id; a manifest has the name of an object"
-            raise InvalidBody(f"{key} {reason}", faults=[Fault(pointer=f"/{kind.keyed}", reason=reason)])
+        if found is not None:
+            refuse_id(kind, key, kind.key_of(found))
         return found
 
     async def _read_name(self, tenant: TenantId, db: Db, name: str) -> Any | None:
@@ -225,7 +225,7 @@ class SingletonTarget:
         return await self.single.write(opened, compose, is_whole=True)
 
 
-NamedTarget = CollectionTarget | SourceTarget
+NamedTarget = CollectionTarget | SourceTarget | IssuerTarget
 """The targets of objects with a name, which pruning can remove."""
 Target = NamedTarget | SingletonTarget
 
@@ -236,12 +236,14 @@ def _ranked() -> Sequence[Target]:
     """
     first = [one for one in SINGLE_OBJECTS if not one.kind.names_objects]
     last = [one for one in SINGLE_OBJECTS if one.kind.names_objects]
-    middle = len(first) + 1 + len(COLLECTIONS)
+    imported = len(first)
+    middle = imported + 2
     return [
         *(SingletonTarget(single=one, rank=rank) for rank, one in enumerate(first)),
-        SourceTarget(rank=len(first)),
-        *(CollectionTarget(collection=one, rank=rank) for rank, one in enumerate(COLLECTIONS, len(first) + 1)),
-        *(SingletonTarget(single=one, rank=rank) for rank, one in enumerate(last, middle)),
+        SourceTarget(rank=imported),
+        IssuerTarget(rank=imported + 1),
+        *(CollectionTarget(collection=one, rank=rank) for rank, one in enumerate(COLLECTIONS, middle)),
+        *(SingletonTarget(single=one, rank=rank) for rank, one in enumerate(last, middle + len(COLLECTIONS))),
     ]
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gateway.catalog.kinds.kept_secrets import refuse_moved_secret
+from gateway.catalog.kinds.engines.kept_secrets import refuse_moved_secret
 from gateway.domain.http.plans import RequestPlan
 from gateway.domain.identifiers import SourceId
 from gateway.domain.members.markers import Shape

@@ -13,7 +13,7 @@ from functools import partial
 
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.ceilings import policy_in_force
-from gateway.catalog.kinds.hand_changes import note_hand_change
+from gateway.catalog.kinds.engines.hand_changes import note_hand_change
 from gateway.catalog.primitives.constraints import check_capacity, code_of
 from gateway.catalog.sources.credential_scope import check_destinations, stored_origins
 from gateway.catalog.sources.diff import (

@@ -6,7 +6,7 @@ from functools import partial
 
 from gateway.catalog.calls.approvals import supersede_approvals
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.kinds.hand_changes import note_hand_change
+from gateway.catalog.kinds.engines.hand_changes import note_hand_change
 from gateway.catalog.sources.reports import decode_report
 from gateway.catalog.sources.schedule import jobs_of
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes

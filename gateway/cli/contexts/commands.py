@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import click
 from click.shell_completion import CompletionItem
 
+from gateway.app.local.loopback import is_loopback
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import AdminApi, path_of
-from gateway.cli.client.locations import check_key, check_url, is_loopback, mcp_url
+from gateway.cli.client.locations import check_key, check_url, mcp_url
 from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.contexts.stored import (
     StoredContext,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,9 @@ def _manifest(kind: Declared, shown: JsonObject) -> JsonObject:
     return head | {
         name: value
         for name, one in members.items()
-        if one.name in shown and not _goes_without_saying(one, value := _value(one.hint, shown[one.name]))
+        if one.name in shown
+        and not _goes_without_saying(one, value := _value(one.hint, shown[one.name]))
+        and not (Shape.FILLED in one.marks and value == shown.get("id"))
     }
 
 
@@ -157,10 +159,19 @@ def _text(manifests: Sequence[JsonObject]) -> str:
     return _DOCUMENT.join(write_yaml(one) + _secret_lines(one) for one in manifests)
 
 
+def _secrets_of(known: Mapping[str, Member], found: JsonObject) -> Iterator[str]:
+    """Yield the names of secret members; those of an object that the manifest has are below its name."""
+    for name, one in known.items():
+        if is_secret(one.hint) or name == CREDENTIALS:
+            yield name
+        elif is_object(inner := found.get(name)) and is_declared(bare(one.hint)):
+            yield from (f"{name}.{each}" for each in _secrets_of(nested_members(one.hint), inner))
+
+
 def _secret_lines(manifest: JsonObject) -> str:
     """Comments with the secrets of the object, which no response shows."""
     kind = MANIFEST_KINDS[text_at(manifest, KIND)]
-    secrets = [name for name, one in members_by_name(kind).items() if is_secret(one.hint) or name == CREDENTIALS]
+    secrets = list(_secrets_of(members_by_name(kind), manifest))
     if not secrets:
         return ""
     words = [text_at(manifest, KIND), text_at(manifest, key_of(kind) or "")]

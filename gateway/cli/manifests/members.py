@@ -84,7 +84,7 @@ def _map_in(hint: Any, value: object, act: Act, pointer: str) -> object:
 
 def nested_members(hint: Any) -> Mapping[str, Member]:
     """The members that admins set of a declared class within another."""
-    return {one.name: one for one in settable(bare(hint))}
+    return {one.shown_name: one for one in settable(bare(hint))}
 
 
 def describe_unknown(name: str, known: Mapping[str, object]) -> str:

@@ -3,14 +3,15 @@
 import hashlib
 import secrets
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal, get_args
 
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, crockford
-from gateway.domain.members.formats import HOST, LABEL, PRINTABLE, SCOPE
+from gateway.domain.members.formats import HOST, LABEL, NAME, PRINTABLE, SCOPE
 from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.markers import About, Bounds, Check, Form, Length, Setter, Shape, ShownAs
+from gateway.domain.members.secret import SecretText
 from gateway.domain.members.values import Url, check_url_if_any
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.domain.tenancy.limits import MAX_GRANT_S, MAX_INTROSPECTION_CACHE_S, MAX_SUBJECT_LENGTH
@@ -272,6 +273,49 @@ class Issuer:
     def subject_of(self, subject: str) -> str:
         """The person's subject in the tenant; it contains a colon, which no default subject of a key has."""
         return f"{self.name}:{subject}"
+
+
+_Secret = Annotated[
+    SecretText | None,
+    About("The client's secret. Without it and a reference, the stored secret or reference is kept."),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedSignIn(SignInClient):
+    """The gateway's own client at the issuer. With it, the gateway signs people in and issues tokens to MCP clients."""
+
+    client_secret: _Secret = None
+    given_parameters: Annotated[
+        Mapping[
+            Annotated[str, Length(least=1, most=100), Form(NAME)],
+            Annotated[str, Length(least=1, most=500), Form(PRINTABLE)],
+        ],
+        Length(most=10),
+        ShownAs("parameters"),
+        About("Further parameters of authorization requests."),
+    ] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedIntrospection(IntrospectionClient):
+    """The gateway's client at the issuer's introspection endpoint (RFC 7662)."""
+
+    client_secret: _Secret = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedIssuer(Issuer):
+    """An issuer with the gateway's clients at it."""
+
+    sign_in: Annotated[
+        ManagedSignIn | None,
+        About("The gateway's client at the issuer; null: clients get tokens from the issuer itself."),
+    ] = None
+    introspection: Annotated[
+        ManagedIntrospection | None,
+        About("The gateway's client at the introspection endpoint; null: only JWTs are accepted."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, cast
 from pydantic import AfterValidator, Field, model_validator
 
 from gateway.domain.members.limits import MAX_URL_LENGTH
-from gateway.domain.members.markers import Setter, Veil
+from gateway.domain.members.markers import Setter, Shape, Veil
 from gateway.domain.members.values import check_printable
 from gateway.errors import Fault, InvalidBody
 from gateway.kinds.kind import SHOWN_ONLY, Kind, ListFilter, T
@@ -126,7 +126,9 @@ def _refuse_changed(current: object, values: Mapping[str, object], members: Sequ
     faults = [
         Fault(pointer=f"/{one.name}", reason=f"is set at creation only; it is {getattr(current, one.name)}")
         for one in members
-        if one.setter is Setter.CREATION and values[one.name] != getattr(current, one.name)
+        if one.setter is Setter.CREATION
+        and values[one.name] != getattr(current, one.name)
+        and not (values[one.name] is None and Shape.FILLED in one.marks)
     ]
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)

@@ -74,7 +74,7 @@ async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGat
     assert (await terminal.do("diff", "-f", str(declared), "--set", "all", **secrets)).code == 0
     assert secrets[VARIABLE] not in exported + different.out + again.out
     assert (await terminal.do("export")).out == exported
-    for word in ("prf_", "version:", "created_at", "status", "id:"):
+    for word in ("prf_", "version:", "created_at", "status", "\nid:"):
         assert word not in exported
     for name, kind in MANIFEST_KINDS.items():
         assert f"kind: {name}\n" in exported, kind
@@ -299,7 +299,13 @@ async def test_the_example_is_applied(terminal: Terminal, gateway: RunningGatewa
     values = {"$GITHUB_SHA": "4f2a9c1", "$GITHUB_ACTOR": "ada", "$RUNNER_TEMP/new-secrets.json": "new"}
     await terminal.do(*(values.get(word, word) for word in apply[1:]), GATEWAY_TENANT="", SHOP_TOKEN="t0ken")
 
-    assert [one["name"] for one in json.loads((terminal.folder / "new").read_text())] == ["alerts"]
+    generated = {
+        (one["tenant"], one["name"]): one["secret"] for one in json.loads((terminal.folder / "new").read_text())
+    }
+    assert generated.keys() == {("acme", "alerts"), ("acme", "support-agent"), ("globex", "support-agent")}
+    key = generated["acme", "support-agent"]
+    listed = await gateway.http.get("/admin/v1/tenants/acme/keys", headers={"authorization": f"Bearer {key}"})
+    assert listed.status_code == 403, "the key is one of MCP clients"
     assert (await gateway.admin.get("/tenants/globex/profiles/support")).status_code == 200
     await terminal.do("diff", "-f", "platform", GATEWAY_TENANT="")
     sources: Any = (await gateway.admin.get("/tenants/acme/sources")).json()["items"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
 from gateway.catalog.kinds.index import COLLECTIONS
 from gateway.catalog.transaction import Author, OpenChanges, open_changes
 from gateway.domain.events import CatalogMoved

@@ -7,9 +7,9 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from gateway.catalog.kinds.collection import Collection
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.secret_collection import SecretCollection
 from gateway.catalog.kinds.index import COLLECTIONS
-from gateway.catalog.kinds.secret_collection import SecretCollection
 from gateway.catalog.transaction import Author
 from gateway.domain.credentials import CredentialStatus
 from gateway.domain.members.markers import Shape

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gateway.catalog.identity import issuers, people, sign_ins
-from gateway.catalog.identity.issuers import IssuerDraft
+from gateway.catalog.identity.issuer_drafts import IssuerDraft
 from gateway.domain.audit import CallRecord
 from gateway.domain.events import KeyChanged
 from gateway.domain.tenancy.issuers import AdmissionRule, Issuer, person_id

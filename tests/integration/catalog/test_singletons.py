@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.kinds.single_object import SingleObject
+from gateway.catalog.kinds.engines.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
 from gateway.catalog.transaction import Author, open_changes
 from gateway.domain.events import CatalogMoved

@@ -11,22 +11,18 @@ from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Noun
 from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
 from gateway.admin.kinds import check_same, rules_of
-from gateway.admin.requests.issuers import CLIENTS
+from gateway.admin.requests.issuers import CLIENTS, refuse_null_conditions
 from gateway.catalog.identity import issuers
-from gateway.catalog.identity.introspection_clients import IntrospectionDraft
-from gateway.catalog.identity.issuers import IssuerDraft
-from gateway.catalog.identity.sign_in_clients import SignInDraft
+from gateway.catalog.identity.issuer_drafts import IssuerDraft, clients_of
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.identifiers import TenantId
-from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, IssuerStatus, SignInClient
-from gateway.errors import Fault, InvalidBody
+from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, IssuerStatus, ManagedIssuer, SignInClient
 from gateway.kinds.identity import ISSUER
 from gateway.kinds.members import settable
 from gateway.web.kinds.annotations import Fields, make_model, merged, page_model, shown_model
 from gateway.web.kinds.models import models_of
 from gateway.web.models import BodyModel, NoQuery
 
-_CONDITIONS = frozenset({"group", "scope", "subject"})
 _OWN = models_of(ISSUER)
 _SIGN_IN: Any = shown_model(SignInClient)
 _INTROSPECTION: Any = shown_model(IntrospectionClient)
@@ -96,49 +92,12 @@ async def update_issuer(admin: AdminDependencies, call: AdminRequest[BodyModel, 
 def _members(body: BodyModel, *, is_whole: bool) -> dict[str, Any]:
     """The members of a draft that a body gives; those of a whole one have defaults."""
     names = type(body).model_fields.keys() if is_whole else body.sent().keys()
-    _refuse_null_conditions(getattr(body, "rules", None) or ())
-    own = [one for one in settable(Issuer) if one.name in names]
-    members = {one.name: merged(None, getattr(body, one.name), one.hint) for one in own}
+    refuse_null_conditions(getattr(body, "rules", None) or ())
+    given = [one for one in settable(ManagedIssuer) if one.name in names]
+    members = {one.name: merged(None, getattr(body, one.name), one.hint) for one in given}
     if "jwks_url" in members:
         members["jwks_url"] = members["jwks_url"] or None
-    if "sign_in" in names:
-        members["sign_in"] = _client(getattr(body, "sign_in", None))
-    if "introspection" in names:
-        members["introspection"] = _introspection(getattr(body, "introspection", None))
-    return members
-
-
-def _refuse_null_conditions(rules: Sequence[BodyModel]) -> None:
-    """Refuse a rule whose only conditions are null, such as one from a template without a value: it admits all people.
-
-    A rule that admits all people has no condition, or all of them are null, as responses show it.
-
-    Raises:
-        InvalidBody: there is such a rule; the faults name the conditions.
-    """
-    faults = [
-        Fault(pointer=f"/rules/{index}/{name}", reason="must not be the only condition if it is null; leave it out")
-        for index, rule in enumerate(rules)
-        if not any((sent := {name: rule.sent()[name] for name in _CONDITIONS & rule.sent().keys()}).values())
-        and sent.keys() != _CONDITIONS
-        for name in sorted(sent)
-    ]
-    if faults:  # guard: issuer-null-conditions
-        raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults)
-
-
-def _client(given: Any) -> SignInDraft | None:
-    if given is None:
-        return None
-    client: SignInClient = merged(None, given, SignInClient)
-    with_parameters = replace(client, parameters=tuple(given.parameters.items()))
-    return SignInDraft(client=with_parameters, secret=given.client_secret)
-
-
-def _introspection(given: Any) -> IntrospectionDraft | None:
-    if given is None:
-        return None
-    return IntrospectionDraft(client=merged(None, given, IntrospectionClient), secret=given.client_secret)
+    return members | clients_of(members)
 
 
 ENDPOINTS = (

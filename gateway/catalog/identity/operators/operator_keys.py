@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gateway.catalog.identity.operators.operator_rights import check_rights, resolve_tenants
+from gateway.catalog.kinds.engines.minting_collection import MintingCollection
 from gateway.catalog.kinds.keys import digested
-from gateway.catalog.kinds.minting_collection import MintingCollection
 from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import INSTALLATION, TenantId

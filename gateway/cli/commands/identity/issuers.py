@@ -7,6 +7,8 @@ import click
 
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.input.declarations import read_declarations
+from gateway.cli.input.declared_items import send_all
 from gateway.cli.input.json_fields import JsonObject, number_at, text_at, to_object
 from gateway.cli.input.options import DURATION, DURATION_OR_SECONDS
 from gateway.cli.input.references import parse_reference, write_reference
@@ -14,7 +16,7 @@ from gateway.cli.input.secrets import read_secret
 from gateway.cli.input.times import write_duration
 from gateway.cli.item_commands import add_action, add_delete, add_show, pair_of
 from gateway.cli.kinds.commands import KindCommands
-from gateway.cli.kinds.places import naming_of
+from gateway.cli.kinds.places import naming_of, send_declared
 from gateway.cli.object_names import object_argument
 from gateway.cli.output.printing import Shown
 from gateway.cli.output.tables import render_pairs
@@ -259,6 +261,20 @@ def _text(found: JsonObject, part: str, name: str) -> str:
         return write_duration(number_at(client, name))
     reference = to_object(client.get(_REFERENCE)) if name == _REFERENCE else {}
     return write_reference(reference) if reference else text_at(client, name)
+
+
+@issuer.command("set")
+@click.argument("file")
+@with_tenant
+def set_issuers(context: AdminContext, file: str) -> None:
+    """Replace issuers by those that FILE declares, as JSON or YAML; - reads stdin. What is not given has its default.
+
+    \b
+    Example:
+      gateway issuer show corp --json | gateway issuer set -
+    """
+    done = send_all(read_declarations(file), lambda body: send_declared(context, ISSUER, "PUT", body))
+    context.show(done, lambda: "\n".join(f"set {text_at(one, 'name')}" for one in done))
 
 
 _NAMES = naming_of(ISSUER)

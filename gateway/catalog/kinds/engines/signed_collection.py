@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from gateway.catalog.kinds.minting_collection import MintingCollection
+from gateway.catalog.kinds.engines.minting_collection import MintingCollection
 from gateway.catalog.transaction import CatalogContext, OpenChanges
 from gateway.catalog.updates.signatures import new_secret
 from gateway.domain.identifiers import TenantId

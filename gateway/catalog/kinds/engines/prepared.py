@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from gateway.catalog.kinds.special_functions import Compose
+from gateway.catalog.kinds.engines.special_functions import Compose
 from gateway.domain.members.markers import Shape
 from gateway.errors import Conflict
 from gateway.kinds.kind import Kind, T

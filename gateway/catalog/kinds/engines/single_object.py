@@ -1,6 +1,6 @@
 """Verbs of every singleton: get, set and change, each write with one revision and one audit entry.
 
-As in `gateway.catalog.kinds.collection`, the `write_…` function runs in open changes, and the event follows the commit.
+The `write_…` function runs in open changes, and the event follows the commit, as for collections.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from gateway.catalog.etags import Expected, check_tag
-from gateway.catalog.kinds.hand_changes import note_hand_change
+from gateway.catalog.kinds.engines.hand_changes import note_hand_change
 from gateway.catalog.transaction import (
     Author,
     CatalogChange,

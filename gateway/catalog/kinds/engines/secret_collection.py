@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
-from gateway.catalog.kinds.collection import Collection
-from gateway.catalog.kinds.kept_secrets import refuse_moved_secret
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.kept_secrets import refuse_moved_secret
 from gateway.catalog.transaction import OpenChanges
 from gateway.domain.members.markers import Shape
 from gateway.kinds.kind import Configured

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
-from gateway.catalog.kinds.limits import MAX_USERS_SHOWN
+from gateway.catalog.kinds.engines.limits import MAX_USERS_SHOWN
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges
 from gateway.domain.identifiers import TenantId, is_minted
 from gateway.domain.members.formats import WORDS
-from gateway.errors import Conflict, Fault, NotFound
+from gateway.errors import Conflict, Fault, InvalidBody, NotFound
 from gateway.kinds.kind import Configured, Kind, T
 from gateway.store.engine import Db
 
@@ -73,3 +74,14 @@ def check_new_name(kind: Kind[T], name: str) -> None:
         raise NotFound(f"no such {words}; to create one, use a {kind.keyed}, not an id")
     if kind.is_named and not re.fullmatch(kind.form, name):
         raise NotFound(f"no such {words}; to create one, its name {WORDS[kind.form]}")
+
+
+def refuse_id(kind: Kind[Any], given: str, key: str) -> None:
+    """Refuse an id in a manifest: it finds its object too, and would be a second name of it.
+
+    Raises:
+        InvalidBody: the given text is not the key of the object that it found.
+    """
+    if given != key:  # guard: manifest-names-no-ids
+        reason = "is an id; a manifest has the name of an object"
+        raise InvalidBody(f"{given} {reason}", faults=[Fault(pointer=f"/{kind.keyed}", reason=reason)])

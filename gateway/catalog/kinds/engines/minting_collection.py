@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.catalog.etags import Expected, check_tag
-from gateway.catalog.kinds.collection import Collection
-from gateway.catalog.kinds.special_functions import tag_of_kind
+from gateway.catalog.kinds.engines.collection import Collection
+from gateway.catalog.kinds.engines.special_functions import tag_of_kind
 from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, OpenChanges, open_changes
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict

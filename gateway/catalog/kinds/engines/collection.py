@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Generic
 
 from gateway.catalog.etags import Expected, check_tag
-from gateway.catalog.kinds.hand_changes import note_hand_change
-from gateway.catalog.kinds.prepared import as_prepared, is_equal
-from gateway.catalog.kinds.special_functions import (
+from gateway.catalog.kinds.engines.hand_changes import note_hand_change
+from gateway.catalog.kinds.engines.prepared import as_prepared, is_equal
+from gateway.catalog.kinds.engines.special_functions import (
     Check,
     Complete,
     Compose,
