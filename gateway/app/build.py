@@ -117,9 +117,8 @@ def build_app(
     connect_pools(metrics, (*THREAD_KINDS, *pools, *calls, *pages.pools, *limits.pools), paced=lambda: mcp_app.paced)
     facts = describe_installation(settings, keys, secrets.database_url, secrets.redis_url, code=code)
     rotation = SecretRotation(catalog, replica=infrastructure.bus.replica, digests=runtime.credentials.digests)
-    scheduler, attachments = build_jobs(
-        infrastructure, catalog, runtime, mcp_app.tasks, metrics=metrics, settings=settings
-    )
+    jobs = build_jobs(infrastructure, catalog, runtime, mcp_app.tasks, metrics=metrics, settings=settings)
+    scheduler, attachments = jobs
     provide = build_provide_endpoint(infrastructure, catalog, runtime.live, attachments, providers=runtime.providers)
     further = (*runtime.parts, rotation, mcp_app, scheduler, attachments, runtime.providers)
     parts = (runtime.connections, *further, HiddenNames(catalog, code, database_url=secrets.database_url))
@@ -132,13 +131,11 @@ def build_app(
     lifespan = partial(_run_parts, infrastructure, runtime.connections, parts, events, code=code)
     reread = partial(reread_secrets, secrets, infrastructure, runtime.credentials)
     application = partial(Application, lifespan=lifespan, reread=reread, catalog=catalog, runtime=runtime)
+    face = partial(build_public_app, settings=settings, mcp_app=mcp_app, provide=provide, around=around)
     if settings.admin_port is None:
-        front = build_public_app(
-            [*probes, *closed, hooks.route, *pages.routes], settings, mcp_app, provide, around=around
-        )
-        return application(asgi=front, admin=None)
+        return application(asgi=face([*probes, *closed, hooks.route, *pages.routes]), admin=None)
     # guard: admin-door-apart
-    front = build_public_app([*probes, hooks.route, *pages.routes], settings, mcp_app, provide, around=around)
+    front = face([*probes, hooks.route, *pages.routes])
     return application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around))
 
 

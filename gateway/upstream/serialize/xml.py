@@ -85,12 +85,12 @@ class _XmlWriter:
         _check_depth(depth)
         for index, member in enumerate(value):
             if is_list(member):
-                fill = partial(self._each_of, item, name, member, depth)
+                fill = partial(self._each_of, item, name, member, depth=depth)
                 write_at(index, self._open, parent, item, item.name or name, fill)
             else:
-                write_at(index, self._member, parent, item, name, member, depth + 1)
+                write_at(index, partial(self._member, depth=depth + 1), parent, item, name, member)
 
-    def _each_of(self, node: XmlNode, name: str, value: list[object], depth: int, *, parent: _Element) -> None:
+    def _each_of(self, node: XmlNode, name: str, value: list[object], parent: _Element, *, depth: int) -> None:
         self._each(parent, node, node.name or name, value, depth=depth + 1)
 
     def _element(self, parent: _Element, node: XmlNode, name: str, value: object, *, depth: int) -> None:
@@ -105,7 +105,7 @@ class _XmlWriter:
             for name, item in value.items():
                 index = members.get(name, node.others)
                 inner = _PLAIN if index is None else self._nodes[index]
-                write_at(name, self._member, element, inner, name, item, depth + 1)
+                write_at(name, partial(self._member, depth=depth + 1), element, inner, name, item)
         else:
             element.content.append(_escaped(value))
 
