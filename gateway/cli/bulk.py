@@ -17,7 +17,7 @@ from gateway.cli.input.list_options import filter_options_of, query_of
 from gateway.cli.limits import MAX_NAMED
 from gateway.cli.object_names import Naming, ObjectArgument, suggest
 from gateway.cli.output.printing import Shown, echo, join
-from gateway.cli.output.tables import count
+from gateway.cli.output.tables import clean, count
 
 _Command = Callable[..., Any]
 
@@ -63,7 +63,8 @@ class Objects:
         """An object of a list, whose path has its id; one without an id is addressed by its name."""
         [name, *_] = [*self.naming.labels(item), text_at(item, "id")]
         address = text_at(item, "id") or None
-        return NamedObject(name=name if self.naming.is_unique else f"{address} ({name})", id=address)
+        shown = clean(name)
+        return NamedObject(name=shown if self.naming.is_unique else f"{address} ({shown})", id=address)
 
 
 def several_objects(naming: Naming, *, has_all: bool = True) -> Callable[[_Command], _Command]:
@@ -139,12 +140,9 @@ def _ask(objects: Objects, targets: Sequence[NamedObject], action: ObjectAction,
         return
     named = ", ".join(target.name for target in targets[:MAX_NAMED])
     more = ", …" if len(targets) > MAX_NAMED else ""
-    confirm(f"{verb} {count(len(targets), noun, plural_of(noun))}{action.loss}: {named}{more}?", is_sure=is_sure)
-
-
-def plural_of(noun: str) -> str:
-    """The plural of a noun of a command, such as `audit sinks`."""
-    return {"person": "people"}.get(noun, f"{noun}s")
+    confirm(
+        f"{verb} {count(len(targets), noun, objects.naming.plural_words)}{action.loss}: {named}{more}?", is_sure=is_sure
+    )
 
 
 def _send(
@@ -157,8 +155,9 @@ def _send(
         return send_within(MAX_WAIT_S, send, lambda text: echo(text, err=True)) if is_waiting else send()
     except Failure as failure:
         if failure.exit_code is ExitCode.NOT_FOUND and not failure.is_suggested and target.id is None:
-            failure.message += suggest(context, naming, target.name)
-            failure.is_suggested = True
+            near = suggest(context, naming, target.name)
+            failure.message += near
+            failure.is_suggested = bool(near)
         raise
 
 

@@ -58,6 +58,11 @@ class Naming:
             return f"{self.of.id_prefix}_0123456789"
         return {"NAME": "pets", "KEY": "agent"}.get(self.metavar, self.metavar.lower())
 
+    @property
+    def plural_words(self) -> str:
+        """The name of several objects for people."""
+        return self.plural.replace("-", " ")
+
     def path(self, context: "AdminContext", *parts: str) -> str:
         """The path of the list, or of an object."""
         return path_of(self.plural, *parts) if self.is_operators else context.tenant_path(self.plural, *parts)
@@ -132,7 +137,7 @@ def find_id(
         described = [
             Fault(pointer=text_at(item, "id"), reason=", ".join(naming.labels(item))) for item in found[:MAX_CANDIDATES]
         ]
-        message = f"{len(found)} of the tenant's {naming.plural.replace('-', ' ')} are known as {name!r}; write an id:"
+        message = f"{len(found)} of the tenant's {naming.plural_words} are known as {name!r}; write an id:"
         raise Failure(message, ExitCode.USAGE, faults=described)
     return text_at(found[0], "id")
 
@@ -178,5 +183,19 @@ def with_near_names(context: "AdminContext", failure: Failure) -> Failure:
         name = running.params.get(str(parameter.name))
         if isinstance(parameter, ObjectArgument) and isinstance(name, str):
             failure.message += suggest(context, parameter.naming, name)
+    failure.message += _suggest_tenant(context)
     failure.is_suggested = True
     return failure
+
+
+def _suggest_tenant(context: "AdminContext") -> str:
+    """Return near names of a tenant that does not exist, if the credential may read them."""
+    tenant = context.tenant
+    try:
+        if not tenant or context.admin.has(path_of("tenants", tenant)):
+            return ""
+        slugs = [text_at(item, "slug") for item in context.admin.pages("/tenants", limit=MAX_READ_NAMES)]
+    except Failure:
+        return ""
+    near = get_close_matches(tenant, slugs, n=MAX_NEAR_NAMES)
+    return f"; did you mean --tenant {' or '.join(near)}?" if near else ""

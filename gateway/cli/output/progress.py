@@ -1,5 +1,6 @@
 """Progress of a long command on standard error: the current stage and its elapsed time."""
 
+import os
 import sys
 import threading
 import time
@@ -21,7 +22,7 @@ class Progress:
     def __init__(self, stream: TextIO | None = None, *, is_silent: bool = False) -> None:
         self._stream = stream if stream is not None else sys.stderr
         self._is_silent = is_silent
-        self._is_terminal = self._stream.isatty()
+        self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._stage = ""
         self._since = time.monotonic()
         self._ended = threading.Event()

@@ -28,7 +28,9 @@ except SystemExit as ended:
 """
 EACH_HELP = """
 import click, sys
+from gateway.cli.deferred_imports import omit_unused
 from gateway.cli.main import gateway
+omit_unused()  # as the program does
 
 def walk(context):
     context.get_help()
@@ -112,9 +114,9 @@ SPARED = frozenset(
     }
 )
 UNUSED_BY_HELP = frozenset(
-    {"pydantic", "pydantic_core", "sqlalchemy", "starlette", "structlog", "mcp", "redis", "asyncpg"}
+    {"pydantic", "pydantic_core", "sqlalchemy", "starlette", "structlog", "mcp", "redis", "asyncpg", "rich", "keyring"}
 )
-"""Libraries of the servers: the help of a kind follows from its declaration, which needs none of them."""
+"""Libraries of the servers and of output: the help of a kind follows from its declaration, which needs none of them."""
 OF_WORKERS = frozenset(
     {"gateway.openapi.compiler", "gateway.openapi.document.archive", "gateway.openapi.worker", "tarfile"}
 )

@@ -36,6 +36,17 @@ def test_on_a_terminal_a_stage_ends_with_the_time_it_took() -> None:
     assert "%" not in stream.getvalue()
 
 
+def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a terminal without cursor control, such as that of an editor, shows one line per stage (CLI-2)."""
+    monkeypatch.setenv("TERM", "dumb")
+    stream = Terminal()
+
+    with Progress(stream) as progress:
+        progress.stage("Reading")
+
+    assert stream.getvalue() == "Reading …\n"
+
+
 def test_a_stage_that_failed_is_not_reported_as_done() -> None:
     """Ours: the error that follows has a line of its own."""
     stream = Terminal()
