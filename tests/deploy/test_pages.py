@@ -73,24 +73,33 @@ def test_every_message_of_the_troubleshooting_page_is_one_that_is_said() -> None
     assert not _is_said("the gateway is … on fire")
 
 
-@pytest.mark.parametrize(("page", "part"), [("docs/quickstart.md", "Step by step"), ("README.md", "Use it")])
+@pytest.mark.parametrize(("page", "part"), [("docs/quickstart.md", "Step by step"), ("README.md", "A document")])
 async def test_the_commands_of_a_page_lead_step_by_step_to_a_call(page: str, part: str, tmp_path: Path) -> None:
     """Ours: beside a running example, in their order and word for word but for the key and its port (CLI-1, SRV-6)."""
     text = (ROOT / page).read_text().partition(f"## {part}\n")[2].partition("\n## ")[0]
-    path, *steps = re.findall(r"^\$ (.+)$", text, re.MULTILINE)
+    block = text.partition("```console\n")[2].partition("```")[0]
+    (path, _), *steps = re.findall(r"^\$ (.+)\n((?:[^$\n].*\n)*)", block, re.MULTILINE)
     assert path.startswith("export PATH=")
     said, key = "", "KEY"
     async with _example(tmp_path) as (environment, upstream):
-        for step in steps:
+        for step, expected in steps:
             typed = step.replace("KEY", key).replace("http://127.0.0.1:8091", upstream)
             ended = await anyio.run_process(["/bin/sh", "-euc", typed], env=environment, cwd=ROOT, check=False)
             assert ended.returncode == 0, f"{step}\n{ended.stderr.decode()}"
             said = ended.stdout.decode()
+            missing = [line for line in expected.splitlines() if not _is_shown(line, said)]
+            assert missing == [], f"{step}\n{said}"
             shown = re.search(r"mcpg_\w+_\S+", said)
             key = key if shown is None else shown[0]
 
     assert key != "KEY", "the key is shown"
     assert '"books"' in said, "the last step is a call"
+
+
+def _is_shown(line: str, output: str) -> bool:
+    """True if a line of the output begins with a documented one; `…` in it matches any text."""
+    pattern = ".*".join(re.escape(part) for part in line.split("…"))
+    return re.search(f"^{pattern}", output, re.MULTILINE) is not None
 
 
 def test_the_quickstart_prepares_secrets_with_the_command_it_names(tmp_path: Path) -> None:
