@@ -38,6 +38,10 @@ METHODS: Mapping[str, str] = {
 """Methods of event loops."""
 
 ALLOWED: Mapping[str, Mapping[str, str]] = {
+    "gateway/cli/client/name_completion.py": {"threading.Thread": "one of a command that completes a name"},
+    "gateway/app/python/imports.py": {
+        "concurrent.futures.ThreadPoolExecutor": "one thread, while a program imports a document before it serves"
+    },
     "gateway/app/workers/supervisor.py": {"multiprocessing": "workers, whose number the operator sets"},
     "gateway/domain/fairness/threads.py": {"threading.Thread": "the threads of all kinds"},
     "gateway/upstream/egress/resolver.py": {"socket.getaddrinfo": "runs in a thread of the kind NAME_LOOKUPS"},

@@ -78,6 +78,9 @@ class ReplicaHost:
     """The other workers of the machine, whose metrics and state this replica returns too."""
 
 
+_ALONE = ReplicaHost()
+
+
 def build_app(
     settings: Settings,
     *,
@@ -85,7 +88,7 @@ def build_app(
     keys: GatewayKeys,
     readiness: Readiness,
     code: Registrations | None = None,
-    host: ReplicaHost | None = None,
+    host: ReplicaHost = _ALONE,
 ) -> Application:
     """Build the whole gateway.
 
@@ -99,7 +102,6 @@ def build_app(
     code = Registrations() if code is None else code
     ceilings = read_ceilings(settings.ceilings)
     infrastructure = build_infrastructure(settings, keys, secrets)
-    host = ReplicaHost() if host is None else host
     metrics = make_metrics(host.lost_lines)
     runtime = build_runtime(infrastructure, secrets.operator_key, code, metrics, settings=settings, ceilings=ceilings)
     mcp_app = build_mcp_app(infrastructure, runtime)

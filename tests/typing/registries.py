@@ -1,4 +1,4 @@
-"""What type checkers must say of wrong tools in a registry: a line with `# expect` has an error, all others none."""
+"""Errors of type checkers for wrong tools in a registry: a line with `# expect` has one, all others none."""
 
 import functools
 from collections.abc import Mapping

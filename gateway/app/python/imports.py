@@ -217,7 +217,7 @@ def _full_definition(compiled: CompiledOperation) -> bytes:
     members = msgspec.json.decode(compiled.definition, type=dict[str, msgspec.Raw])
     meta = msgspec.json.decode(members.pop("_meta", b"{}"), type=dict[str, msgspec.Raw])
     meta.pop(FULL_INPUT_META, None)
-    described: str = msgspec.json.decode(members["description"])
+    described: str = msgspec.json.decode(members["description"], type=str)
     members["description"] = msgspec.Raw(msgspec.json.encode(described.rpartition("\n\n")[0]))  # its end is a note
     members["inputSchema"] = msgspec.Raw(compiled.input_schema)
     return msgspec.json.encode(members | ({"_meta": meta} if meta else {}))
