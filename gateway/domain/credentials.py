@@ -13,7 +13,7 @@ from gateway.domain.identifiers import CredentialId, IssuerId
 from gateway.domain.members.formats import NAME, PRINTABLE, SCOPE
 from gateway.domain.members.limits import MAX_URL_LENGTH
 from gateway.domain.members.markers import About, Form, Length, Option, Shape
-from gateway.domain.members.secret import SecretText, UserName
+from gateway.domain.members.secret import SecretStatus, SecretText, UserName
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.secret_references import SecretReference
 
@@ -94,7 +94,7 @@ _Parameters = Mapping[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialStatus:
+class CredentialStatus(SecretStatus):
     """The endpoints from the metadata of the issuer or server, read when the credential was stored."""
 
     authorization_url: Annotated[str | None, About("The authorization endpoint in use."), Shape.RECEIVER] = None

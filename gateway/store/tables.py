@@ -212,6 +212,7 @@ credentials = Table(
     Column("sealed", LargeBinary, nullable=False),
     Column("created_at", _timestamp, nullable=False),
     Column("updated_at", _timestamp, nullable=False),
+    Column("secret_at", _timestamp),
 )
 
 webhooks = Table(
@@ -226,6 +227,7 @@ webhooks = Table(
     Column("retires_at", _timestamp),
     Column("created_at", _timestamp, nullable=False),
     Column("updated_at", _timestamp, nullable=False),
+    Column("secret_at", _timestamp),
 )
 
 watches = Table(

@@ -8,7 +8,7 @@ Such a replica reads an operator key as a key without scopes. Only adds.
 from alembic import op
 
 revision = "0057"
-down_revision = "0055"
+down_revision = "0056"
 branch_labels = None
 depends_on = None
 

@@ -113,7 +113,7 @@ async def _find_account(tenant: TenantId, catalog: CatalogContext, wanted: Store
     if reserved := sorted(wanted.parameters.keys() & RESERVED):  # guard: account-parameters
         raise refusal("/parameters", f"the gateway sets {', '.join(reserved)} itself")
     metadata: Mapping[str, Any] = {}
-    urls: dict[str, str | None] = {each: getattr(wanted, each) for each in ENDPOINTS}
+    urls: dict[str, Any] = {each: getattr(wanted, each) for each in ENDPOINTS}
     if wanted.server is not None:
         if any(urls.values()):
             raise refusal("/server", "has the endpoints in its metadata; omit either the server or the endpoints")

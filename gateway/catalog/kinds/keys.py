@@ -155,7 +155,7 @@ def digested(catalog: CatalogContext, minted: MintedKey, *, after: Key | None = 
     """The next secret of a key: a digest of its text, which is stored instead of the text."""
     digest = digest_key(minted.text, catalog.sealer.derive(PEPPER_PURPOSE))
     number = 1 if after is None else after.secret.number + 1
-    return KeySecret(digest=digest, pepper=catalog.sealer.names[0], number=number)
+    return KeySecret(digest=digest, pepper=catalog.sealer.names[0], number=number, made_at=datetime.now(UTC))
 
 
 async def _makers(opened: OpenChanges) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from gateway.cli.input.json_fields import JsonObject, as_text, pick, text_at, to_list, to_object, to_objects
@@ -33,6 +34,8 @@ class Field:
     def title(self) -> str:
         """The name for people: a time is named by its event."""
         unit = "_s" if self.is_duration else "_ms" if Shape.MILLISECONDS in self.member.marks else "_at"
+        if Shape.AGE in self.member.marks:
+            return f"{self.member.name.removesuffix(unit)} age"
         words = self.path[1:] if self.path[0] == STATUS else self.path[-1:]  # parts of a status have equal names
         return " ".join(words).removesuffix(unit).replace("_", " ")
 
@@ -55,6 +58,8 @@ class Field:
             return write_reference(to_object(value))
         if value is None and self.member.option.nothing:
             return self.member.option.nothing
+        if Shape.AGE in self.member.marks and isinstance(value, str):
+            return f"{(datetime.now(UTC) - datetime.fromisoformat(value)).days}d"
         if written := write_number(self.member, value):
             return written
         is_number = isinstance(value, int) and not isinstance(value, bool)

@@ -38,6 +38,8 @@ class Shape(Enum):
     """A number of seconds, for which the command line takes a duration such as `15m`."""
     MILLISECONDS = auto()
     """A number of milliseconds, for which the command line takes a duration such as `500ms`."""
+    AGE = auto()
+    """A time for which tables show the age in days."""
     SETTING = auto()
     """A member whose default is a setting of the installation."""
     FILLED = auto()

@@ -1,8 +1,11 @@
 """Secret texts that admins send: parts of an object that no response, export, audit entry or `repr` can hold."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
-from gateway.domain.members.markers import Check, Length
+from gateway.domain.members.markers import About, Check, Length, Shape
+from gateway.domain.tenancy.recorded_fields import Omitted
 
 
 class Secret:
@@ -48,3 +51,15 @@ SecretText = Annotated[Secret, Length(least=1, most=16_384), Check(check_one_lin
 """A value or password."""
 UserName = Annotated[Secret, Length(most=1024), Check(check_one_line)]
 """A user name, which is sealed with its password."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretStatus:
+    """The part that every status of an object with a secret has."""
+
+    secret_at: Annotated[
+        Omitted[datetime | None],
+        About("The time of the newest secret; null without one, and for one of a release that did not store the time."),
+        Shape.LISTED,
+        Shape.AGE,
+    ] = None

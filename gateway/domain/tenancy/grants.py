@@ -8,6 +8,7 @@ from typing import Annotated
 from gateway.domain.identifiers import ConsentId, KeyId, SignInId
 from gateway.domain.members.formats import PRINTABLE
 from gateway.domain.members.markers import About, Check, Form, Length, Option, Setter, Shape, ShownAs, StoredAs
+from gateway.domain.members.secret import SecretStatus
 from gateway.domain.tenancy.limits import MAX_REDIRECT_URI_LENGTH, MAX_REDIRECT_URIS
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.tenancy.redirect_uris import check_own
@@ -34,7 +35,7 @@ class GrantState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClientStatus:
+class ClientStatus(SecretStatus):
     """The origin of a client, and its last use."""
 
     kind: Annotated[

@@ -19,6 +19,7 @@ from typing import Annotated
 from gateway.domain.identifiers import IssuerId, KeyId, TenantId, mint
 from gateway.domain.members.formats import PRINTABLE
 from gateway.domain.members.markers import About, Form, Length, Names, Option, Setter, Shape, StoredAs
+from gateway.domain.members.secret import SecretStatus
 from gateway.domain.tenancy.recorded_fields import Omitted
 
 PEPPER_PURPOSE = "pepper"
@@ -71,6 +72,8 @@ class KeySecret:
     """
     number: int = 1
     """Rises by one with each rotation."""
+    made_at: Omitted[datetime | None] = None
+    """The time of the creation or rotation; None if an earlier release made it, or the time was not read."""
     ends_at: datetime | None = None
     """The expiry of the former secret; None for the newest one, which expires with the key."""
 
@@ -79,7 +82,7 @@ _NO_TENANT = TenantId("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyStatus:
+class KeyStatus(SecretStatus):
     """The state of a key, its secrets and its uses."""
 
     state: Annotated[KeyState, About("`active`, `expired` or `revoked`."), Shape.LISTED]
@@ -196,6 +199,7 @@ class Key:
             made_by=tuple(self.makers),
             old_secret_until=oldest.ends_at,
             last_used_at=self.last_used_at,
+            secret_at=self.secret.made_at,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from gateway.domain.calls.approvals import Approval
 from gateway.domain.identifiers import DeliveryId, TenantId, WebhookEndpointId
 from gateway.domain.members.markers import About, Length, Option, Shape, StoredAs
+from gateway.domain.members.secret import SecretStatus
 from gateway.domain.members.values import Url
 from gateway.domain.tenancy.recorded_fields import Omitted
 from gateway.domain.updates.limits import MAX_TEXT_LENGTH, MAX_WARNINGS
@@ -45,7 +46,7 @@ class DeliveryState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointStatus:
+class EndpointStatus(SecretStatus):
     """The state of an endpoint. An attempt that succeeds, and a change by an admin, end a run of failures."""
 
     notice: Annotated[

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from gateway.domain.identifiers import WebhookId
 from gateway.domain.members.markers import About, JsonFormat, Shape, StoredAs
+from gateway.domain.members.secret import SecretStatus
 from gateway.domain.tenancy.recorded_fields import Omitted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookStatus:
+class WebhookStatus(SecretStatus):
     """The place of a webhook, and the expiry of the secret before the last rotation."""
 
     path: Annotated[

@@ -19,10 +19,11 @@ from gateway.store.engine import Db
 from gateway.store.identity.tables import grants, keys
 from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.record_rows import columns_of, read_record
+from gateway.store.kinds.row_mapper import SECRET_TIME
 from gateway.store.pagination import select_page
 
 _columns = grants.c
-_FOUND = (*(column.name for column in keys.c), "slug")
+_FOUND = (*(column.name for column in keys.c if column.name != SECRET_TIME), "slug")
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
 _EACH = func.grant_by_id(_WANTED.c.id).table_valued(*_FOUND).lateral()
 _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())

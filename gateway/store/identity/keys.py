@@ -10,8 +10,9 @@ from gateway.domain.tenancy.keys import Key, KeySecret, Scope
 from gateway.store.engine import Db
 from gateway.store.identity.tables import keys
 from gateway.store.kinds.keys import IS_VALID, KEYS
+from gateway.store.kinds.row_mapper import SECRET_TIME
 
-_FOUND = (*(column.name for column in keys.c), "slug")
+_FOUND = (*(column.name for column in keys.c if column.name != SECRET_TIME), "slug")
 _WANTED = func.unnest(bindparam("wanted", type_=ARRAY(Text))).table_valued("id").render_derived("wanted")
 _EACH = func.key_by_id(_WANTED.c.id).table_valued(*_FOUND).lateral()
 _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())

@@ -31,6 +31,7 @@ keys = Table(
     Column("last_used_at", _timestamp),
     Column("made_by", ARRAY(Text), nullable=False),
     Column("former_made_by", ARRAY(Text), nullable=False),
+    Column("secret_at", _timestamp),
 )
 
 operator_keys = Table(
@@ -125,6 +126,7 @@ oauth_clients = Table(
     Column("created_at", _timestamp, nullable=False),
     Column("used_at", _timestamp),
     Column("version", BigInteger, nullable=False),
+    Column("secret_at", _timestamp),
 )
 
 consents = Table(

@@ -8,7 +8,7 @@ from sqlalchemy import RowMapping, func, or_
 from gateway.domain.tenancy.keys import Key, KeySecret
 from gateway.kinds.identity import KEY
 from gateway.store.identity.tables import keys
-from gateway.store.kinds.row_mapper import RowMapper
+from gateway.store.kinds.row_mapper import SECRET_TIME, RowMapper
 from gateway.store.kinds.rows import Rows
 
 IS_VALID = (keys.c.revoked_at.is_(None), or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now()))
@@ -16,8 +16,13 @@ IS_VALID = (keys.c.revoked_at.is_(None), or_(keys.c.expires_at.is_(None), keys.c
 
 
 def _secret(row: RowMapping) -> KeySecret:
+    first = row["created_at"] if row["secret_number"] == 1 else None
     return KeySecret(
-        digest=row["digest"], pepper=row["pepper"], number=row["secret_number"], made_by=tuple(row["made_by"])
+        digest=row["digest"],
+        pepper=row["pepper"],
+        number=row["secret_number"],
+        made_by=tuple(row["made_by"]),
+        made_at=row.get(SECRET_TIME) or first,
     )
 
 
@@ -42,6 +47,7 @@ _SECRETS: Mapping[str, Callable[[Key], object]] = {
     "pepper": lambda key: key.secret.pepper,
     "secret_number": lambda key: key.secret.number,
     "made_by": lambda key: list(key.secret.made_by),
+    "secret_at": lambda key: key.secret.made_at,
     "former_digest": partial(_of_former, lambda secret: secret.digest, None),
     "former_pepper": partial(_of_former, lambda secret: secret.pepper, None),
     "former_number": partial(_of_former, lambda secret: secret.number, None),

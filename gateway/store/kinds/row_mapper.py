@@ -1,6 +1,8 @@
 """Mapping between the objects of a kind and the rows of its table, derived from the members of the class."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, partial
 from typing import Any, Generic, cast, get_origin
@@ -10,6 +12,7 @@ from sqlalchemy import ARRAY, FromClause, RowMapping, Table, Text
 
 from gateway.domain.json_text import decode_json
 from gateway.domain.members.markers import Setter, Shape
+from gateway.domain.members.secret import SecretStatus
 from gateway.kinds.kind import TIMES, T
 from gateway.kinds.members import (
     REQUIRED,
@@ -25,6 +28,8 @@ from gateway.kinds.members import (
 )
 from gateway.store.kinds.packed_members import from_column, has_packed, to_column
 
+SECRET_TIME = "secret_at"  # noqa: S105 - the name of a column
+"""The column with the time of the newest secret; only `Rows.note_secret` and an insertion write it."""
 _NEW_KEYS = frozenset({"id", "version"})
 _KEYS = TIMES | _NEW_KEYS | {"tenant"}
 _Read = Callable[[Any], Any]
@@ -89,7 +94,14 @@ class RowMapper(Generic[T]):
     @cached_property
     def _of_status(self) -> Sequence[Member]:
         status = status_of(self.of)
-        return [] if status is None else [one for one in members_of(status) if one.column in self.table.c]
+        members = [] if status is None else members_of(status)
+        return [one for one in members if one.column in self.table.c and one.column != SECRET_TIME]
+
+    @cached_property
+    def has_secret_time(self) -> bool:
+        """True if the status has the time of the newest secret."""
+        status = status_of(self.of)
+        return status is not None and issubclass(status, SecretStatus) and SECRET_TIME in self.table.c
 
     @cached_property
     def _struct(self) -> type[msgspec.Struct]:
@@ -144,7 +156,19 @@ class RowMapper(Generic[T]):
         if status is not None and self._of_status:
             values[STATUS] = status(**{name: read(row[column]) for name, column, read in self._status_reads})
         values |= {name: read(cast("RowMapping", row)) for name, read in self._derived.items()}
+        if self.has_secret_time and status is not None:
+            values[STATUS] = replace(values.get(STATUS) or status(), secret_at=self._secret_time(row))
         return self.of(**values)
+
+    def _secret_time(self, row: Mapping[Any, Any]) -> datetime | None:
+        """The time of the newest secret; of an object that never changed, it is that of the creation."""
+        first = row["created_at"] if row["version"] == 1 and self._has_secret(row) else None
+        found: datetime | None = row[SECRET_TIME] or first
+        return found
+
+    @staticmethod
+    def _has_secret(row: Mapping[Any, Any]) -> bool:
+        return any(row.get(name) is not None for name in ("sealed", "secret"))
 
     def _pack(self, one: T) -> bytes:
         packed: Any = self._struct(**{member.name: getattr(one, member.name) for member in self._packed})

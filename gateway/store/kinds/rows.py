@@ -29,7 +29,7 @@ from gateway.errors import NotFound
 from gateway.kinds.kind import TIMES, Kind, T
 from gateway.kinds.members import STATUS, members_of
 from gateway.store.engine import Db
-from gateway.store.kinds.row_mapper import RowMapper
+from gateway.store.kinds.row_mapper import SECRET_TIME, RowMapper
 from gateway.store.pagination import select_page
 from gateway.store.tables import metadata
 
@@ -65,6 +65,11 @@ class Rows(Generic[T]):
     def stores_status(self) -> bool:
         """True if a member of the status has a column."""
         return self._mapper.stores_status
+
+    @property
+    def has_secret_time(self) -> bool:
+        """True if the status has the time of the newest secret."""
+        return self._mapper.has_secret_time
 
     @cached_property
     def _all(self) -> Select[*tuple[Any, ...]]:
@@ -147,6 +152,12 @@ class Rows(Generic[T]):
         noted = update(self.table).where(*self._of(tenant), self.table.c.id == of)
         await db.execute(noted.values(self._mapper.columns_of_status(status)))
 
+    async def note_secret(self, tenant: TenantId, db: Db, of: str) -> None:
+        """Store that the object with this id has a new secret now, if the status of the kind shows the time."""
+        if self.has_secret_time:
+            noted = update(self.table).where(*self._of(tenant), self.table.c.id == of)
+            await db.execute(noted.values({SECRET_TIME: func.now()}))
+
     async def remove(self, tenant: TenantId, db: Db, of: str) -> bool:
         """Delete the object with this id; True if it existed."""
         columns = self.table.c
@@ -156,7 +167,8 @@ class Rows(Generic[T]):
     def _new_values(self, new: T) -> dict[str, Any]:
         """The columns of a new object; the database sets the times that it does not have."""
         times = {name: getattr(new, name, None) or func.now() for name in TIMES if name in self.table.c}
-        return {**self._mapper.new_values(new), **times}
+        has_secret = self.has_secret_time and (self.kind.has_secret is None or self.kind.has_secret(new))
+        return {**self._mapper.new_values(new), **times, **({SECRET_TIME: func.now()} if has_secret else {})}
 
     def _all_values(self, one: T) -> dict[str, Any]:
         """The columns of the members and the status, with the version and the time of the change."""

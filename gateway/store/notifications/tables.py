@@ -26,6 +26,7 @@ webhook_endpoints = Table(
     Column("retires_at", _timestamp),
     Column("created_at", _timestamp, nullable=False),
     Column("updated_at", _timestamp, nullable=False),
+    Column("secret_at", _timestamp),
 )
 
 webhook_deliveries = Table(

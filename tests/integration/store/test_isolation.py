@@ -207,6 +207,7 @@ def _calls_of(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, _Cal
         "save": lambda t, db, v: rows.save(t, db, of(v)),
         "write": lambda t, db, v: rows.write(t, db, of(v)),
         "remove": lambda t, db, v: rows.remove(t, db, of(v).id),
+        "note_secret": lambda t, db, v: rows.note_secret(t, db, of(v).id),
     }
     status = status_of(rows.kind.of)
     if status is not None and _has_columns(rows, status):
@@ -224,6 +225,7 @@ def _not_of(rows: Rows[Any]) -> set[str]:
     """The queries of the engine that a kind does not have: of a status, or without its secret."""
     without_status = set[str]() if rows.stores_status else {"note", "write"}
     without_status |= set[str]() if rows.kind.keyed == "id" else {"named"}
+    without_status |= set[str]() if rows.has_secret_time else {"note_secret"}
     return without_status | ({"insert"} if isinstance(rows, SealedRows) else set[str]())
 
 

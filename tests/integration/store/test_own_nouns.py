@@ -148,7 +148,10 @@ async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: 
     made, secret = make_credential("token"), SealedCredential(value="s3cr3t", username="u")
     async with store.transaction(acme) as db:
         await CREDENTIALS.insert_sealed(acme, db, SEALER, made, secret=secret)
-        assert await CREDENTIALS.get(acme, db, "token") == made
+        stored = await CREDENTIALS.get(acme, db, "token")
+        assert stored is not None
+        assert stored.status.secret_at is not None
+        assert replace(stored, status=made.status) == made
         opened = await open_named(acme, db, SEALER, "token")
     assert opened is not None
     plain = Credential(value="s3cr3t", username="u")

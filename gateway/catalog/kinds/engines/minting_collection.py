@@ -51,6 +51,8 @@ class MintingCollection(Collection[T]):
             check_tag(tag_of_kind(current), expected)
             if self.kind.has_secret is not None and not self.kind.has_secret(current):
                 raise Conflict(f"the {self.kind.words} has no secret")
+            await self.rows.note_secret(tenant, db, current.id)
+            current = await self.find(tenant, db, current.id)
             rotated, secret = await renew(opened, current)
             entry.target = self.kind.key_of(current)
             entry.detail |= {"id": current.id}

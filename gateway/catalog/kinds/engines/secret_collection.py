@@ -55,6 +55,8 @@ class SecretCollection(Collection[T], Generic[T, S]):
         await self.sealed.write_sealed(
             opened.tenant, opened.db, opened.catalog.sealer, replace(revised, **now), secret=secret
         )
+        if len(missing) < len(self.needs(revised)):
+            await self.rows.note_secret(opened.tenant, opened.db, current.id)
 
     def _missing(self, current: T, revised: T) -> Sequence[str]:
         """The needed members that a change does not give; an omitted reference is the stored object itself."""
