@@ -16,6 +16,7 @@ import httpx
 import httpx2
 import pytest
 import yaml
+from anyio.streams.tls import TLSStream
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from websockets.asyncio.client import connect
@@ -211,7 +212,7 @@ async def test_the_address_comes_by_the_proxy_protocol(site: Site, tmp_path: Pat
         async with await anyio.connect_tcp("127.0.0.1", port) as balancer:
             await balancer.send(b"PROXY TCP4 203.0.113.7 127.0.0.1 50000 443\r\n")
             front.trust.set_alpn_protocols(["http/1.1"])
-            secured = await anyio.streams.tls.TLSStream.wrap(
+            secured = await TLSStream.wrap(
                 balancer, hostname="localhost", ssl_context=front.trust, standard_compatible=False
             )
             await secured.send(

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +103,7 @@ def _commands(block: str) -> Iterator[Shown]:
 
 
 @contextmanager
-def _bare_server(servers: TestServers) -> Iterator[str]:
+def _bare_server(servers: TestServers) -> Generator[str]:
     """The host of a PostgreSQL without the database and logins of the gateway, as its administrator finds it new."""
     url = servers.superuser_url
     for statement in ("drop database gateway", "drop role gateway_owner, gateway_app, gateway_definer"):
