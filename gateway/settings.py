@@ -99,6 +99,11 @@ class Settings(BaseSettings):
     operator_key: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         (), description="The operator's API keys, comma-separated, each of at least 32 characters; all are accepted."
     )
+    operator_sign_in: Literal["any", "tokens"] = Field(
+        "any",
+        description="`tokens`: keys of operators, this setting's too, are refused by the admin API as soon as a grant "
+        "makes people or workloads of an issuer of the installation administrators. `any`: keys are accepted.",
+    )
     metrics_key: SecretStr | None = Field(
         None, description="Key that may read `/metrics` and nothing else, at least 32 characters."
     )

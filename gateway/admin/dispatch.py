@@ -116,6 +116,7 @@ class PathDispatcher:
         if route is None:
             return _refuse_method(request, self._allow)
         caller = limit_to_kind(await authenticate(request.scope, self._credentials), route.applied_kind)
+        await self._operators.refuse_keys(caller)
         address, declared = address_of(request.scope), declared_length(request.scope)
         admit = partial(self._limits.admit, caller, address, bytes_per_token=route.bytes_per_token)
         admit(size=declared or 0)

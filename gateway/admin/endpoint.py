@@ -6,7 +6,7 @@ The routes and the OpenAPI document are generated from the endpoints.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
@@ -185,6 +185,22 @@ Route = Endpoint[Any, Any]
 """An endpoint, independent of the types of its body and query."""
 Plain = AdminRequest[NoBody, NoQuery]
 AnyRequest = AdminRequest[BodyModel, QueryModel]
+
+
+def of_installation(route: Route, names: Mapping[str, str]) -> Route:
+    """Return the endpoint of the installation's objects that corresponds to one of a tenant's.
+
+    `names` has the end of its name, such as `installation_issuers` for `issuers`.
+    """
+    verb, _, noun = route.name.partition("_")
+    summary = route.summary.replace("the tenant's", "the installation's")
+    return replace(
+        route,
+        path=route.path.removeprefix("/tenants/{t}"),
+        called=f"{verb}_{names[noun]}",
+        summary=summary,
+        scopes=OPERATOR_ONLY,  # guard: installation-objects-of-operators
+    )
 
 
 def is_upsert(route: Route) -> bool:

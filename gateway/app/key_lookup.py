@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from gateway.catalog.identity.access_rules import find_rights
+from gateway.catalog.identity.operators.operator_grants import OPERATOR_GRANTS
 from gateway.catalog.identity.operators.operator_keys import OPERATOR_KEYS
 from gateway.catalog.identity.people import store_person
 from gateway.domain.identifiers import INSTALLATION, KeyId, TenantId, is_grant_id
@@ -12,6 +13,7 @@ from gateway.domain.tenancy.issuers import TenantIssuers
 from gateway.domain.tenancy.keys import Key, KeyUse
 from gateway.domain.tenancy.principals import Principal
 from gateway.identity.operators import OperatorRecords
+from gateway.kinds.identity import MAX_ISSUERS
 from gateway.store.database.limits import PROMPT_S
 from gateway.store.engine import Store
 from gateway.store.identity import grants, issuers, keys
@@ -56,8 +58,11 @@ class KeyLookup:
     async def find_operators(self) -> OperatorRecords:
         """Return the rights of all operators."""
         async with self._store.transaction(INSTALLATION, within_s=PROMPT_S) as db:
-            found = await OPERATOR_KEYS.rows.load(INSTALLATION, db)
-        return OperatorRecords(keys={one.key: one.rights for one in found})
+            named = await OPERATOR_KEYS.rows.load(INSTALLATION, db)
+            grants = await OPERATOR_GRANTS.rows.load(INSTALLATION, db)
+            found = await issuers.page(INSTALLATION, db, after=None, limit=MAX_ISSUERS)
+        enabled = frozenset(one.name for one in found if one.enabled)
+        return OperatorRecords(keys={one.key: one.rights for one in named}, grants=grants, issuers=enabled)
 
     async def enter(self, person: Key) -> Key:
         """Return the stored person; a new person is stored first.

@@ -138,7 +138,7 @@ def build_runtime(
         secrets=secrets,
         views=views,
         credentials=credentials,
-        operators=OperatorDirectory(KeyLookup(infrastructure.store).find_operators),
+        operators=_build_operators(infrastructure, settings),
         key_uses=key_uses,
         connections=connections,
         calls=CallPipeline(limiter, infrastructure.refusals, renderer, metrics, safeguards=safeguards),
@@ -152,6 +152,11 @@ def build_runtime(
         people=people,
         processes=processes,
     )
+
+
+def _build_operators(infrastructure: Infrastructure, settings: Settings) -> OperatorDirectory:
+    find = KeyLookup(infrastructure.store).find_operators
+    return OperatorDirectory(find, tokens_only=settings.operator_sign_in == "tokens")
 
 
 def _build_identities(

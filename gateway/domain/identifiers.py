@@ -28,6 +28,7 @@ SignInId = NewType("SignInId", str)
 ConsentId = NewType("ConsentId", str)
 AccountId = NewType("AccountId", str)
 OperatorKeyId = NewType("OperatorKeyId", str)
+OperatorGrantId = NewType("OperatorGrantId", str)
 
 INSTALLATION = TenantId("_installation")
 """The owner of operator keys, of issuers of operators and of the trail of the installation.

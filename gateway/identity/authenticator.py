@@ -136,12 +136,12 @@ class Authenticator:
         token = bearer_token(authorization, b"dpop" if target is not None and target.is_bound else b"bearer")
         if target is None or token is None or token.startswith(_KEY_PREFIX):  # guard: key-is-no-token
             return token, None
-        return token, self.resource_of(target)
+        return token, self.resource_of(target, token.decode("ascii", "replace"))
 
-    def resource_of(self, target: Target) -> Resource | None:
-        """Return the resource at a URL that accepts access tokens: an MCP URL, or the admin API of a tenant."""
+    def resource_of(self, target: Target, token: str = "") -> Resource | None:
+        """Return the resource at a URL that accepts access tokens: an MCP URL, or the admin API."""
         people = self.people
-        return None if people is None else people.resource_of(target) or people.admin_resource_of(target)
+        return None if people is None else people.resource_of(target) or people.admin_resource_of(target, token)
 
     def is_operator(self, authorization: str | None) -> bool:
         """True if the header contains the operator's key; needs no lookup."""

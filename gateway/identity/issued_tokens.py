@@ -32,6 +32,13 @@ class _IssuerClaim(msgspec.Struct):
     iss: object = None
 
 
+class _AudienceClaim(msgspec.Struct):
+    """The audience of a token, which is one text or several."""
+
+    aud: str | list[str] = ""
+
+
+_decode_audience = msgspec.json.Decoder(_AudienceClaim).decode
 _decode_issuer = msgspec.json.Decoder(_IssuerClaim).decode
 
 
@@ -149,6 +156,15 @@ def issuer_claim(text: str) -> object:
         return _decode_issuer(base64url_decode(text.split(".", 2)[1])).iss
     except (ValueError, IndexError, RecursionError):  # msgspec's errors are of ValueError
         return None
+
+
+def names_audience(text: str, audience: str) -> bool:
+    """True if the unverified audience claim of a token names this audience; the verification follows."""
+    try:
+        found = _decode_audience(base64url_decode(text.split(".", 2)[1])).aud
+    except (ValueError, IndexError, RecursionError):  # msgspec's errors are of ValueError
+        return False
+    return found == audience or (isinstance(found, list) and audience in found)
 
 
 def _groups_of(person: IdentityClaims, provider: Issuer) -> tuple[list[str], bool]:

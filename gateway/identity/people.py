@@ -22,8 +22,9 @@ from gateway.identity.access_tokens import KeySource, TokenRejected, VerifiedTok
 from gateway.identity.dpop import ProofChecks
 from gateway.identity.failure_limit import BatchedLookups
 from gateway.identity.introspection import Introspection
-from gateway.identity.issued_tokens import IssuedTokens, issuer_claim
+from gateway.identity.issued_tokens import IssuedTokens, issuer_claim, names_audience
 from gateway.identity.limits import FRESH_ISSUERS_S
+from gateway.identity.principals import operator_of
 from gateway.identity.refusal_trail import NO_TRAIL, RefusalTrail, note_sign_in
 from gateway.identity.single_flight import SingleFlight
 from gateway.identity.verified_tokens import VerifiedTokens
@@ -35,7 +36,10 @@ KEPT = timedelta(days=1)
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 """The path of the metadata of a resource continues with the path of the resource (RFC 9728 section 3.1)."""
 _LABEL = "[a-z0-9-]{1,63}"
-_ADMIN_PATH = re.compile(rf"(?P<place>/admin/v1/tenants/(?P<slug>{_LABEL}))(?:/.*)?")
+_ADMIN_PLACE = "/admin/v1"
+_INSTALLATION_PATH = re.compile(rf"{_ADMIN_PLACE}(?:/.*)?")
+"""Paths of the admin API, which is a resource of the installation for the people and workloads of its issuers."""
+_ADMIN_PATH = re.compile(rf"(?P<place>{_ADMIN_PLACE}/tenants/(?P<slug>{_LABEL}))(?:/.*)?")
 """Paths of a tenant's admin API, which is one resource."""
 _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?)/(?P<door>mcp|sse|messages)")
 """Paths of resources. Other characters are refused, because a header contains the path. `messages` belongs to `sse`."""
@@ -43,7 +47,7 @@ _PATH = re.compile(rf"(?P<place>/t/(?P<slug>{_LABEL})(?:/(?P<profile>{_LABEL}))?
 
 def is_resource_path(path: str) -> bool:
     """True if the path is that of a protected resource of some tenant."""
-    return bool(_PATH.fullmatch(path) or _ADMIN_PATH.fullmatch(path))
+    return bool(_PATH.fullmatch(path) or _INSTALLATION_PATH.fullmatch(path))
 
 
 FindIssuers = Callable[[Collection[str]], Awaitable[Mapping[str, TenantIssuers]]]
@@ -233,16 +237,19 @@ class People:
         url = f"{origin}{place}/{'sse' if door == 'messages' else door}"
         return Resource(url, slug, profile or DEFAULT_PROFILE, origin, target.is_bound)
 
-    def admin_resource_of(self, target: Target) -> Resource | None:
-        """Return the admin API of the tenant in a URL as a resource; None for other URLs.
+    def admin_resource_of(self, target: Target, token: str = "") -> Resource | None:
+        """Return the admin API in a URL as a resource; None for other URLs.
 
-        It is never the resource of a token that the gateway issues.
+        It is that of the tenant in the URL, unless the token is for the whole admin API, which is a resource of the
+        installation. Neither is the resource of a token that the gateway issues.
         """
-        named = _ADMIN_PATH.fullmatch(target.path)
-        if named is None:
+        if _INSTALLATION_PATH.fullmatch(target.path) is None:
             return None
-        origin = self._public_url or target.base
-        return Resource(origin + named["place"], named["slug"], "", origin, target.is_bound, is_admin=True)
+        origin, named = self._public_url or target.base, _ADMIN_PATH.fullmatch(target.path)
+        place, slug = (_ADMIN_PLACE, "*") if named is None else (named["place"], named["slug"])
+        if named is not None and names_audience(token, origin + _ADMIN_PLACE):
+            place, slug = _ADMIN_PLACE, "*"
+        return Resource(origin + place, slug, "", origin, target.is_bound, is_admin=True)
 
     def find_resource(self, target: Target) -> Resource | None:
         """Return the protected resource at a URL, that of the admin API included."""
@@ -363,6 +370,7 @@ class People:
             profile=resource.profile,
             version=person.version,
             is_person=True,
+            operator=operator_of(person),
             packed_groups=described.issuer.packed_groups(described.person),
             packed_scopes=described.issuer.packed_scopes(described.person),
             expires_at=described.expires_at,

@@ -1,6 +1,12 @@
-"""Kinds of the installation: the keys of its operators."""
+"""Kinds of the installation: the keys of its operators, and the grants for people and workloads."""
 
-from gateway.domain.tenancy.operators import OperatorKey, OperatorKeyStatus, OperatorRole
+from gateway.domain.tenancy.operators import (
+    OperatorGrant,
+    OperatorGrantStatus,
+    OperatorKey,
+    OperatorKeyStatus,
+    OperatorRole,
+)
 from gateway.kinds.kind import Kind, Limit, ListFilter
 
 OPERATOR_KEY = Kind(
@@ -29,4 +35,30 @@ OPERATOR_KEY = Kind(
     is_operators=True,
     generates="The key; it is returned only once.",
     rotation="The previous one is refused at once.",
+)
+
+OPERATOR_GRANT = Kind(
+    of=OperatorGrant,
+    stem="OperatorGrant",
+    name="operator_grant",
+    plural="operator-grants",
+    id_prefix="ogr",
+    about="a role in the installation for people and workloads of its issuers",
+    limit=Limit(most=200, reason="a group needs one; a replica reads all of them"),
+    name_about="Unique in the installation.",
+    sorts=("name", "created_at"),
+    example={
+        "name": "deployments",
+        "role": "administrator",
+        "who": ["subject:ci:repo:acme/infra:ref:refs/heads/main"],
+        "tenants": ["acme"],
+        "kinds": ["profile", "source"],
+    },
+    texts=lambda one: (one.name, *one.who, *one.unless),
+    filters={
+        "role": ListFilter(type=OperatorRole, about="Only grants of this role.", value=lambda one: one.role),
+    },
+    status=OperatorGrantStatus,
+    writers=frozenset(),  # guard: operator-grants-of-administrators
+    is_operators=True,
 )

@@ -3,7 +3,7 @@
 from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Double, Integer, LargeBinary, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
-SCHEMA = "0057"
+SCHEMA = "0058"
 """The revision of these tables, which the code requires; a test compares it with the newest migration."""
 
 metadata = MetaData()

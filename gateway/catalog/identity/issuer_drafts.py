@@ -15,7 +15,7 @@ from gateway.catalog.identity.issuer_keys import FoundKeys, find_keys
 from gateway.catalog.identity.sign_in_clients import SignInDraft
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import OPERATOR_RULE
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import INSTALLATION, TenantId
 from gateway.domain.tenancy.issuers import (
     AdmissionRule,
     IntrospectionClient,
@@ -26,7 +26,7 @@ from gateway.domain.tenancy.issuers import (
 )
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.principals import Principal
-from gateway.errors import Forbidden
+from gateway.errors import Fault, Forbidden, InvalidBody
 from gateway.kinds.members import settable
 
 C = TypeVar("C", SignInClient, IntrospectionClient)
@@ -130,6 +130,9 @@ async def _find_client(
     wanted, stored = draft.sign_in, None if before is None else before.sign_in
     if wanted is None:
         return None
+    if tenant == INSTALLATION:
+        fault = Fault(pointer="/sign_in", reason="operators send access tokens; leave it out")
+        raise InvalidBody(f"sign_in: {fault.reason}", faults=[fault])
     sign_in_clients.check_draft(wanted, draft.audiences)
     client = settle_reference(catalog, wanted.client, wanted.secret, stored=stored, pointer="/sign_in", by=by)
     wanted = replace(wanted, client=client)

@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
-from gateway.domain.identifiers import KeyId, OperatorKeyId
-from gateway.domain.members.markers import About, Check, JsonFormat, Length, Option, Shape
+from gateway.domain.identifiers import KeyId, OperatorGrantId, OperatorKeyId
+from gateway.domain.members.formats import PERSON
+from gateway.domain.members.markers import About, Check, Form, JsonFormat, Length, Option, Shape
 from gateway.domain.members.values import check_printable
+from gateway.domain.tenancy.access import GROUP, entries_of
 from gateway.domain.tenancy.keys import KeyState
-from gateway.domain.tenancy.limits import MAX_OPERATOR_TENANTS, MAX_ROLE_KINDS
+from gateway.domain.tenancy.limits import MAX_OPERATOR_TENANTS, MAX_ROLE_KINDS, MAX_WHO
+from gateway.domain.tenancy.principals import Principal
 
 
 class OperatorRole(StrEnum):
@@ -134,3 +137,49 @@ class OperatorKey:
     def ends_at(self) -> datetime | None:
         """The expiry time."""
         return None if self.expires_at is None else datetime.fromisoformat(self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorGrantStatus:
+    """The tenants of a grant by their slugs."""
+
+    tenants: _TenantSlugs
+
+
+_Who = tuple[Annotated[str, Length(most=300), Form(PERSON), Check(check_printable)], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorGrant:
+    """Gives a role to people and workloads who sign in with a token of an issuer of the installation."""
+
+    id: OperatorGrantId
+    name: str
+    role: _RoleMember
+    who: Annotated[
+        _Who,
+        Length(least=1, most=MAX_WHO),
+        Shape.LISTED,
+        About(
+            "The people and workloads who have the role if any entry matches: `subject:ISSUER:SUBJECT`,"
+            " `group:ISSUER:GROUP` or `issuer:ISSUER`."
+        ),
+    ]
+    unless: Annotated[_Who, Length(most=MAX_WHO), About("The people and workloads without the role.")] = ()
+    tenants: _TenantsMember = None
+    kinds: _KindsMember = None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def rights(self) -> OperatorRights:
+        """The rights that the grant gives."""
+        return OperatorRights(role=self.role, tenants=self.tenants, kinds=self.kinds)
+
+    def names(self, principal: Principal) -> bool:
+        """True if the grant gives its role to a person; unknown groups give none, and are excepted by any group."""
+        own = set(entries_of(principal))
+        is_unknown = principal.packed_groups is None and any(entry.startswith(GROUP) for entry in self.unless)
+        # guard: operator-grant-of-people
+        return principal.is_person and not own.isdisjoint(self.who) and own.isdisjoint(self.unless) and not is_unknown

@@ -46,6 +46,18 @@ operator_keys = Table(
     Column("updated_at", _timestamp, nullable=False),
 )
 
+operator_grants = Table(
+    "operator_grants",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("members", LargeBinary, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _timestamp, nullable=False),
+    Column("updated_at", _timestamp, nullable=False),
+)
+
 issuers = Table(
     "issuers",
     metadata,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from gateway.catalog.identity.operators.operator_grants import OPERATOR_GRANTS
 from gateway.catalog.identity.operators.operator_keys import OPERATOR_KEYS
 from gateway.domain.audit import AnchorKind, AuditKind, AuditRetention, CallRecord
 from gateway.domain.calls.approvals import Approval, ApprovalState, RequestShown
@@ -55,7 +56,7 @@ from gateway.domain.tenancy.issuers import (
     person_id,
 )
 from gateway.domain.tenancy.keys import Key, KeySecret, Scope
-from gateway.domain.tenancy.operators import OperatorKey, OperatorRole
+from gateway.domain.tenancy.operators import OperatorGrant, OperatorKey, OperatorRole
 from gateway.domain.tenancy.own_primitives import KEYS, OwnPrimitive, OwnTool
 from gateway.domain.tenancy.ownership import Ownership
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
@@ -69,7 +70,7 @@ from gateway.domain.updates.source_versions import ProposalOrigin, RefreshState,
 from gateway.domain.updates.watches import Sighting, Watch
 from gateway.domain.updates.webhook_endpoints import OutboundDelivery, OutboundWebhook, WebhookEventKind
 from gateway.domain.updates.webhooks import SigningSecrets, Webhook, WebhookStatus
-from gateway.kinds.operators import OPERATOR_KEY
+from gateway.kinds.operators import OPERATOR_GRANT, OPERATOR_KEY
 from gateway.store import (
     idempotency,
     jobs,
@@ -578,6 +579,7 @@ class Stored:
     account: UserAccount
     client: OAuthClient
     operator_key: OperatorKey
+    operator_grant: OperatorGrant
     consent: Consent
     grant: Grant
     source: Source
@@ -673,6 +675,14 @@ def make_operator_key(name: str) -> OperatorKey:
     return OPERATOR_KEY.make(f"{name} operator", {"role": OperatorRole.SUPPORT})
 
 
+async def _insert_operators(tenant: TenantId, db: Db, key: OperatorKey) -> OperatorGrant:
+    """Add an operator key and a grant with the same role."""
+    grant = OPERATOR_GRANT.make(key.name, {"role": key.role, "who": ("group:corp:desk",)})
+    await OPERATOR_KEYS.rows.insert(tenant, db, key)
+    await OPERATOR_GRANTS.rows.insert(tenant, db, grant)
+    return grant
+
+
 async def store_everything(store: Store, slug: str) -> Stored:
     """A tenant with a row in every table."""
     tenant = make_tenant(slug)
@@ -711,7 +721,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await WATCHES.insert(tenant.id, db, watch)
         person, sign_in, account = await _sign_in(tenant.id, db, issuer, credential, slug)
         client, consent, grant = await _grant(tenant.id, db, person, sign_in, slug)
-        await OPERATOR_KEYS.rows.insert(tenant.id, db, operator_key)
+        operator_grant = await _insert_operators(tenant.id, db, operator_key)
         await ENDPOINTS.insert_sealed(
             tenant.id, db, SEALER, endpoint, secret=SigningSecrets(current=f"{slug} outbound")
         )
@@ -735,6 +745,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         account=account,
         client=client,
         operator_key=operator_key,
+        operator_grant=operator_grant,
         consent=consent,
         grant=grant,
         source=source,

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 
+from gateway.catalog.identity.operators.operator_grants import OPERATOR_GRANTS
 from gateway.catalog.identity.operators.operator_keys import OPERATOR_KEYS
 from gateway.domain.audit import AuditFilter, AuditRetention
 from gateway.domain.calls.approvals import ApprovalFilter
@@ -185,6 +186,7 @@ _KINDS: Sequence[tuple[Rows[Any], Callable[[Stored], Any]]] = (
     (CLIENTS, lambda v: v.client),
     (KEYS, lambda v: v.key),
     (OPERATOR_KEYS.rows, lambda v: v.operator_key),
+    (OPERATOR_GRANTS.rows, lambda v: v.operator_grant),
     (LIVE_SOURCES, lambda v: v.live),
     (TENANTS, lambda v: v.tenant),
     (CREDENTIALS, lambda v: v.credential),

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from gateway.admin.admission import WorkKind
 from gateway.admin.crud import Noun
-from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, of_installation
 from gateway.admin.kinds import check_same, rules_of
 from gateway.admin.requests.issuers import CLIENTS, refuse_null_conditions
 from gateway.catalog.identity import issuers
@@ -45,6 +45,8 @@ _MODELS = replace(
 
 
 async def _show(admin: AdminDependencies, tenant: TenantId, found: Sequence[Issuer]) -> Sequence[BaseModel]:
+    if not found:
+        return []
     slug = (await get_tenant(tenant, admin.catalog)).slug
     return [_MODELS.show(one, _status_of(one, slug, admin.catalog.options.public_url)) for one in found]
 
@@ -66,7 +68,8 @@ async def create_issuer(admin: AdminDependencies, call: AdminRequest[BodyModel, 
     """Accept the access tokens of an authorization server; if enabled, its metadata and keys are fetched first."""
     draft = IssuerDraft(name=getattr(call.body, ISSUER.keyed), **_members(call.body, is_whole=True))
     made = await issuers.create_issuer(call.tenant, admin.catalog, draft, by=call.by)
-    return _NOUN.to_created(call, made, await _NOUN.respond(admin, call, made))
+    noun = _NOUN if "t" in call.path else replace(_NOUN, path="/issuers")
+    return noun.to_created(call, made, await _NOUN.respond(admin, call, made))
 
 
 async def replace_issuer(admin: AdminDependencies, call: AdminRequest[BodyModel, NoQuery]) -> AdminResponse:
@@ -100,7 +103,7 @@ def _members(body: BodyModel, *, is_whole: bool) -> dict[str, Any]:
     return members | clients_of(members)
 
 
-ENDPOINTS = (
+_OF_TENANT = (
     _NOUN.list_route("List the tenant's issuers.", issuers.page_issuers, rules_of(ISSUER), _OWN.query, page=_PAGE),
     _NOUN.create_route(create_issuer, _MODELS.create, problems={409, 422, 429}, work=WorkKind.OUTBOUND),
     _NOUN.show_route("Show an issuer.", issuers.get_issuer),
@@ -118,3 +121,14 @@ ENDPOINTS = (
     ),
     _NOUN.delete_route("Delete an issuer with its people; their sessions end.", issuers.remove_issuer),
 )
+ENDPOINTS = (
+    *_OF_TENANT,
+    *(
+        of_installation(
+            one,
+            {"issuers": "installation_issuers", "issuer": "installation_issuer", "keys": "installation_issuer_keys"},
+        )
+        for one in _OF_TENANT
+    ),
+)
+"""Those of tenants, and of the installation, whose people and workloads are operators."""

@@ -1,5 +1,6 @@
 """Endpoints of people who signed in, their consents and grants, and the accounts that they connected."""
 
+from gateway.admin.endpoint import of_installation
 from gateway.admin.records import RecordEndpoints
 from gateway.catalog.identity import accounts, consents, grants, people
 from gateway.kinds.people import ACCOUNT, CONSENT, GRANT, PERSON
@@ -10,7 +11,7 @@ _CONSENT = RecordEndpoints(record=CONSENT, page=consents.page_consents, get=cons
 _GRANT = RecordEndpoints(record=GRANT, page=grants.page_grants, get=grants.get_grant)
 _ACCOUNT = RecordEndpoints(record=ACCOUNT, page=accounts.page_accounts, get=accounts.get_account)
 
-ENDPOINTS = (
+_PEOPLE = (
     *_PERSON.routes(),
     _PERSON.noun.act_route("deny", _DENY, people.deny_person),
     _PERSON.noun.act_route(
@@ -18,6 +19,11 @@ ENDPOINTS = (
         "Allow a denied person again, by id or subject, with the keys of the same subject.",
         people.allow_person,
     ),
+)
+
+ENDPOINTS = (
+    *_PEOPLE,
+    *(of_installation(one, {"people": "installation_people", "person": "installation_person"}) for one in _PEOPLE),
     *_CONSENT.routes(),
     _CONSENT.noun.delete_route("Revoke a consent, and the grants of its client.", consents.revoke_consent),
     *_GRANT.routes(),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from gateway.catalog.identity.operators.operator_rights import check_rights, resolve_tenants
+from gateway.catalog.identity.operators.operator_rights import check_rights, resolve_tenants, slugs_of
 from gateway.catalog.kinds.engines.minting_collection import MintingCollection
 from gateway.catalog.kinds.keys import digested
 from gateway.catalog.transaction import CatalogContext, OpenChanges
@@ -18,7 +18,6 @@ from gateway.domain.tenancy.keys import Key, KeyState, mint_key
 from gateway.domain.tenancy.operators import OperatorKey, OperatorKeyStatus
 from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.kinds.operators import OPERATOR_KEY
-from gateway.store import tenants
 from gateway.store.identity import keys
 from gateway.store.kinds.keys import KEYS
 from gateway.store.kinds.rows import rows_of
@@ -105,17 +104,16 @@ def _announce(opened: OpenChanges, one: OperatorKey, *, is_ended: bool = False) 
 async def _status(
     tenant: TenantId, catalog: CatalogContext, found: Sequence[OperatorKey]
 ) -> Sequence[OperatorKeyStatus]:
-    wanted = {one for each in found for one in each.tenants or ()}
     async with catalog.store.transaction(tenant) as db:
-        slugs = await tenants.slugs(db, wanted) if wanted else {}
+        slugs = await slugs_of(db, [each.tenants for each in found])
         stored = {one.id: one for one in await keys.of_ids(tenant, db, [each.key for each in found])}
     return [
         OperatorKeyStatus(
             state=stored[each.key].state if each.key in stored else KeyState.REVOKED,
-            tenants=None if each.tenants is None else tuple(sorted(slugs.get(one, one) for one in each.tenants)),
+            tenants=limit,
             last_used_at=stored[each.key].last_used_at if each.key in stored else None,
         )
-        for each in found
+        for each, limit in zip(found, slugs, strict=True)
     ]
 
 
