@@ -57,7 +57,7 @@ def measure_credentials(generator: LoadGenerator, effort: Effort) -> Table:
         gateway = stack.enter_context(running_gateway(stack.enter_context(scratch()), upstream_port=port))
         callers = _callers(gateway, port)
         targets = [
-            [_target(gateway, era, name, slug, (credential,)) for name, slug, credential in callers]
+            [_target(gateway, era, name, slug, credentials=(credential,)) for name, slug, credential in callers]
             for era in (MODERN, HANDSHAKE)
         ]
         rested = [_target(gateway, MODERN, *each) for each in _many_callers(gateway, port)]

@@ -54,7 +54,7 @@ def _ours(gateway: RunningGateway, tools: int, upstream_port: int) -> Generator[
         tools,
         (gateway.port, gateway.pid),
         lambda method, params: modern(url, method, params, key=key),
-        lambda method, params: handshake(
+        session_request=lambda method, params: handshake(
             url, method, params, key=key, session=None if method == "initialize" else session
         ),
     )
@@ -71,7 +71,7 @@ def _peers(stack: ExitStack, fastmcp: FastMcp | None, upstream_port: int, *, sec
             tools,
             stack.enter_context(fastmcp.serving(path, upstream_port)),
             lambda method, params: modern("/mcp", method, params),
-            lambda method, params: handshake("/mcp", method, params),
+            session_request=lambda method, params: handshake("/mcp", method, params),
         ):
             target.seconds = seconds
             yield target

@@ -18,7 +18,7 @@ def estimate(pages: int, pace: Literal["slow", "fast"] = "slow") -> float:
 @gateway.tool(safety="safe")
 async def compare(numbers: list[int], context: Context) -> dict[str, int]:
     """Returns the years of books, by title."""
-    years = {}
+    years: dict[str, int] = {}
     for done, number in enumerate(numbers):
         await context.log("info", f"looking up book {number}")
         book = (await context.invoke("getBook", {"number": number}))["structuredContent"]

@@ -100,11 +100,9 @@ async def _compile(document: LocalDocument, options: LocalOptions, egress_allow:
             (source,) = await compile_all([document], options, upstream)
             return source
     except BaseExceptionGroup as group:  # of the one compilation
-        leaf: BaseException = group
-        while isinstance(leaf, BaseExceptionGroup):
-            leaf = cast("BaseExceptionGroup[BaseException]", leaf).exceptions[0]
-        if isinstance(leaf, GatewayError):
-            raise leaf from None
+        error = group.exceptions[0]
+        if isinstance(error, GatewayError):
+            raise error from None
         raise
 
 

@@ -7,6 +7,7 @@ functions.
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, cast, get_type_hints, runtime_checkable
@@ -159,7 +160,7 @@ def read_function(function: Callable[..., object], context: type) -> TypedFuncti
             type has no JSON Schema.
     """
     hints = get_type_hints(_code_of(_inner(function)), include_extras=True)
-    bound = function.keywords if isinstance(function, partial) else {}
+    bound = _bound_names(function)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     receiver = None
     for parameter in _signature(function).parameters.values():
@@ -198,6 +199,11 @@ def _inner(function: Callable[..., object]) -> Callable[..., object]:
     if not callable(cast("object", function)):
         raise TypeError(f"{type(function).__name__} is not callable: register a function")
     return cast("Callable[..., object]", inspect.unwrap(function))
+
+
+def _bound_names(function: object) -> AbstractSet[str]:
+    """Return the names of the arguments that a partial binds by keyword."""
+    return cast("partial[object]", function).keywords.keys() if isinstance(function, partial) else frozenset()
 
 
 def _code_of(inner: Callable[..., object]) -> Callable[..., object]:

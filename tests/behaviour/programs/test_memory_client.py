@@ -115,7 +115,7 @@ async def test_progress_and_log_messages_arrive(program: Gateway, mode: str) -> 
         assert (logged, reported) == ([{"step": 1}, "detail"], [(1, 2, "half")])
         if mode == "legacy":
             with pytest.warns(MCPDeprecationWarning):
-                await client.set_logging_level("info")
+                await client.set_logging_level("info")  # pyright: ignore[reportDeprecated]
             await client.call_tool("work")
             assert logged[2:] == [{"step": 1}]
 

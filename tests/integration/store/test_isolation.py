@@ -239,8 +239,10 @@ def _sealed_calls(rows: Rows[Any], of: Callable[[Stored], Any]) -> Mapping[str, 
     planted: Any = SigningSecrets(current="planted") if is_signed else SealedCredential(value="planted")
     sealed = cast("Any", rows)
     return {
-        "insert_sealed": lambda t, db, v: sealed.insert_sealed(t, db, SEALER, replace(of(v), name="planted"), planted),
-        "write_sealed": lambda t, db, v: sealed.write_sealed(t, db, SEALER, of(v), planted),
+        "insert_sealed": lambda t, db, v: sealed.insert_sealed(
+            t, db, SEALER, replace(of(v), name="planted"), secret=planted
+        ),
+        "write_sealed": lambda t, db, v: sealed.write_sealed(t, db, SEALER, of(v), secret=planted),
         "open": lambda t, db, v: sealed.open(t, db, SEALER, of(v).id),
     }
 

@@ -81,16 +81,17 @@ async def test_an_object_with_an_async_call_is_awaited() -> None:
         assert await returned == 5
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (Scale, "Scale is a class: register a function, or an instance"),
-        (functools.partial(Scale), "Scale is a class"),
-        ("add", "str is not callable"),
-        (dict.fromkeys, "parameters need names|has no signature"),
-        (lambda n: n, "a lambda has no name: pass `name`"),
-    ],
-)
+_NAMELESS: Callable[[object], object] = lambda n: n  # noqa: E731
+_NO_FUNCTIONS: list[tuple[Any, str]] = [
+    (Scale, "Scale is a class: register a function, or an instance"),
+    (functools.partial(Scale), "Scale is a class"),
+    ("add", "str is not callable"),
+    (dict.fromkeys, "parameters need names|has no signature"),
+    (_NAMELESS, "a lambda has no name: pass `name`"),
+]
+
+
+@pytest.mark.parametrize(("function", "message"), _NO_FUNCTIONS)
 def test_an_object_that_is_no_function_is_refused_with_what_to_write(function: Any, message: str) -> None:
     """Ours: the error at registration names the form that works (PRG-1)."""
     with pytest.raises(TypeError, match=message):
@@ -99,6 +100,6 @@ def test_an_object_that_is_no_function_is_refused_with_what_to_write(function: A
 
 def test_a_lambda_with_a_name_is_a_tool() -> None:
     """Ours: the name is all that a lambda lacks (PRG-1)."""
-    read = read_function(lambda n: n, CallContext)
+    read = read_function(_NAMELESS, CallContext)
 
     assert read.tool_definition("same", title=None, description=None, annotations=None)["description"] == "same"
