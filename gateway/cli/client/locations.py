@@ -65,9 +65,8 @@ def find_admin_key(url: str, *, given: str | None, folder: Path, stored: str | N
     key = given or keys.replace("\n", ",").split(",")[0] or os.environ.get("GATEWAY_KEY") or stored
     if not key:
         hint = f" or run where {folder / OPERATOR_KEY_FILE} is" if is_loopback(url) else ""
-        raise Failure(
-            f"no credential: sign in with `gateway login`, set GATEWAY_OPERATOR_KEY, give --key{hint}", ExitCode.DENIED
-        )
+        reason = f"no credential: set GATEWAY_OPERATOR_KEY, give --key, sign in with `gateway login`{hint}"
+        raise Failure(reason, ExitCode.DENIED)
     return check_key(key)
 
 
@@ -79,7 +78,7 @@ def find_key(given: str | None, *, stored: str | None = None) -> str:
     """
     key = given or os.environ.get("GATEWAY_KEY") or stored
     if not key:
-        raise Failure("no credential: sign in with `gateway login`, set GATEWAY_KEY or give --key", ExitCode.DENIED)
+        raise Failure("no credential: set GATEWAY_KEY, give --key or sign in with `gateway login`", ExitCode.DENIED)
     return check_key(key)
 
 

@@ -183,7 +183,10 @@ def _split(url: str) -> tuple[str, str | None]:
 
 
 def _ask_key() -> str:
-    return prompt_secret("Key") if sys.stdin.isatty() else sys.stdin.readline()
+    key = prompt_secret("Key") if sys.stdin.isatty() else sys.stdin.readline()
+    if not key.strip():
+        raise Failure("no key: give it on standard input", ExitCode.USAGE)
+    return key
 
 
 def _check(url: str, tenant: str | None, key: str) -> None:
