@@ -76,6 +76,7 @@ class AdminLimits:
         if not isinstance(caller, Principal):
             _take(self._keys, _OPERATOR, cost, "key")
             return
+        # From the narrowest to the widest: a key beyond its rate takes no tokens of its tenant or address.
         _take(self._keys, caller.key, cost, "key")  # guard: admin-rate-key
         _take(self._tenants, caller.tenant, cost, "tenant")  # guard: admin-rate-tenant
         _take(self._addresses, client_network(address), cost, "client address")  # guard: admin-rate-address
@@ -96,6 +97,7 @@ class AdminLimits:
         Raises:
             LimitExceeded: the limit of open requests of the key, tenant or address is reached.
         """
+        # Only counters that were raised are lowered: the second of three may refuse.
         held: list[str] = []
         try:
             for name, limit, what in _open_request_counters(caller, address):

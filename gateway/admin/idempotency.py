@@ -73,6 +73,7 @@ async def respond_once(
         return Response(found.body, found.status, headers=headers)
     try:
         response = await handler(replace(received, by=replace(received.by, attempt=found)))
+    # Cancellation too: a client that disconnects must not hold its key until the lease ends.
     except BaseException:
         await _release(admin, received, found)
         raise

@@ -67,6 +67,7 @@ class CallBudget:
     @contextmanager
     def paused(self) -> Generator[None]:
         """Suspend the current time limits while the block runs; blocks may overlap."""
+        # Only the outermost of overlapping pauses stops the clock: questions of parallel inner calls overlap.
         if self._pauses == 0:
             self._paused_at = anyio.current_time()
             self._stopped = [(scope, scope.deadline) for scope in self._scopes]

@@ -55,6 +55,7 @@ class SingleFlight(Generic[_Name, _Answer]):
         turn = self._flights.get(name)
         if turn is None:
             turn = self._flights[name] = _Flight[_Answer]()
+        # Counted before the lock: a caller that is cancelled while it waits must not remove a lookup of others.
         turn.waiting += 1
         try:
             async with turn.lock:
@@ -62,6 +63,7 @@ class SingleFlight(Generic[_Name, _Answer]):
         finally:
             turn.waiting -= 1
             is_over = bool(turn.answers) or turn.failure is not None or not turn.waiting
+            # `forget` may have replaced the flight meanwhile; the newer one is not ours to remove.
             if is_over and self._flights.get(name) is turn:
                 del self._flights[name]
 
@@ -71,6 +73,7 @@ class SingleFlight(Generic[_Name, _Answer]):
 
     async def _look_up(self, turn: _Flight[_Answer], look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
         if turn.failure is not None:
+            # Each waiter raises the same error; its traceback would otherwise grow with each of them.
             raise turn.failure.with_traceback(None)
         try:
             answer = await self._in_place(look_up)

@@ -57,11 +57,13 @@ class ReplicaHeartbeat:
         self._failure: RedisUnavailable | None = None
 
     async def __aenter__(self) -> Self:
+        # The first renewal is awaited: other replicas may look as soon as this one serves.
         await self._renew()
         self._tasks.open(self._renew_periodically)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        # The loop ends first; a renewal after the deletion would revive the key.
         await self._tasks.close()
         try:
             await self._delete_script((self._key,))

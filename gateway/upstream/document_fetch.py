@@ -55,6 +55,7 @@ async def fetch_changed(
         response = await upstream.send_full(request, tenant=tenant, limit_bytes=limit)
     except UpstreamAnswerTooLarge:
         raise DocumentTooLarge(f"The document has more than {limit} bytes.") from None
+    # Without a stored document, 304 answers a request that had no condition: a fault of the server.
     if response.status == NOT_MODIFIED and seen.digest is not None:
         return FetchedDocument(etag=seen.etag, last_modified=seen.last_modified, is_modified=False)
     if 300 <= response.status < 400:

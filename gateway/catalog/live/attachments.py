@@ -100,6 +100,7 @@ async def record_attached(
     async with catalog.store.transaction(tenant) as db:
         known = await live_primitives.of_source(tenant, db, source.id)
         room = await _primitives_left(tenant, catalog, db, source.id)
+    # Outside of transactions: thousands of definitions take seconds, and a transaction would hold its connection.
     reading = await run_in_thread(CATALOG_CHANGES, tenant, read_discovery, source, discovery, known, room=room)
     async with _report(tenant, catalog, source.id) as report:
         current = report.source
@@ -118,6 +119,7 @@ async def record_attached(
             notices=tuple(reading.notices),
             can_subscribe=discovery.can_subscribe,
         )
+        # Read again inside the transaction: an admin may have accepted changes since `known` was read.
         before = await live_primitives.of_source(tenant, report.db, source.id)
         after = review(current, before, reading)
         await _store_differences(tenant, report.db, source.id, before, after=after)

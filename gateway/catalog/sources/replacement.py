@@ -130,6 +130,7 @@ async def write_version(opened: OpenChanges, ready: PreparedImport, replacement:
         state, pending_proposal = await _check_proposal(tenant, db, current, ready)
         number = ready.proposal or max(current.active_version, state.last_number) + 1
         entry.detail |= {"version": number, "replaces": current.active_version}
+        # Read before anything is written: the comparison needs the former operations.
         before = await operations.of_source(tenant, db, current.id)
         tools = [one.tool for one in before]
         ready = await reapply(tenant, db, ready)
@@ -143,12 +144,14 @@ async def write_version(opened: OpenChanges, ready: PreparedImport, replacement:
             refuse_removals(changes.removed)
         source = succeed_source(current, ready, number)
         entry.before, entry.after = current, source
+        # Removed before the new ones are stored: a tool keeps its name, which is unique for the tenant.
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
         await store_version(tenant, catalog, ready, source, report, db=db)
         await store_aliases(tenant, db, source, before=tools, after=ready)
         await proposals.remove(tenant, db, source.id)
         settle = replacement.settle or partial(store_refresh_state, tenant, catalog, source, before=current)
+        # After the proposal is removed: the state that is stored must not name it.
         await settle(db, _next_refresh_state(state, pending_proposal, ready, source))
         await _prune_later(tenant, catalog, db, source)
         if ready.origin is VersionOrigin.IMPORT or current.url is None:  # a source with a URL has versions of its own

@@ -109,11 +109,13 @@ class StoredAccountTokens:
         if (held := self._find_cached(tenant, name)) is not None:
             return held
         async with self._account_lock(tenant, name):
+            # Looked up again: the caller that held the lock before may have stored the token.
             return self._find_cached(tenant, name) or await self._find(principal, named, terms)
 
     async def renew(self, principal: Principal, named: NamedCredential, terms: AccountTerms, refused: str) -> str:
         """Return another access token after the upstream refused this one; see `AccountTokens`."""
         name = _cache_key(principal, named, terms)
+        # Dropped before the lock, so that no other call takes the refused token meanwhile.
         self._held.drop(principal.tenant, name)
         async with self._account_lock(principal.tenant, name):
             return await self._find(principal, named, terms, refused=refused)

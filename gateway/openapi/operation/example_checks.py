@@ -154,6 +154,7 @@ class ExampleChecks:
         fresh = [part for part in needed if part.translated.has_values and part.ref not in self._settled]
         if not fresh and not any(argument.translated.has_values for argument in arguments):
             return arguments, needed
+        # An example of a whole body shows which members may be absent; one of a part may be a sketch.
         whole = {ref for argument in arguments for ref in argument.translated.in_place}
         relaxed_refs = set[str]()
         for component in fresh:
@@ -167,6 +168,7 @@ class ExampleChecks:
                 self._components.settle(component.ref, is_loosened=False)
         for argument in arguments:
             relaxed_refs |= self._check_argument(argument)
+        # Shared schemas first: an example of an argument is checked against their relaxed form.
         settled = [self._loosened(argument) for argument in arguments]
         for ref in relaxed_refs:
             self._components.settle(ref, is_loosened=True)

@@ -81,6 +81,7 @@ class RequestExchange:
             with self.sink.scope:
                 text = await work
         except anyio.get_cancelled_exc_class():
+            # Shielded: the task is cancelled already, so an unshielded send would end before its first byte.
             with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
                 message = "the replica stopped before the end of the request; its outcome is unknown"
                 await self.sink.respond(self._failed(INTERNAL_ERROR, message, "call.replica_lost"))
@@ -132,6 +133,7 @@ class RunningRequests:
         key = exchange.key
         if key in self._running:
             raise Conflict(TAKEN)
+        # The total is compared first: it is one number, and `_count` walks all running requests.
         if len(self._running) >= MAX_RUNNING and self._count(key) >= MAX_RUNNING:
             raise LimitExceeded(
                 f"too many running requests of the session (limit {MAX_RUNNING}); wait for a response",
@@ -153,6 +155,7 @@ class RunningRequests:
 
     def end_session(self, tenant: TenantId, session: str | None = None) -> None:
         """Cancel all requests of a session, or of all sessions of a tenant."""
+        # A copy: `end` cancels synchronously, and the exchange then removes itself.
         for key, exchange in tuple(self._running.items()):
             if key.tenant == tenant and session in {None, key.session}:
                 exchange.end("the session has ended")

@@ -69,6 +69,7 @@ class AuditSigner:
 
     async def __aexit__(self, *_: object) -> None:
         """Stop, and sign the latest entries for at most 3 s."""
+        # The loop ends first: two rounds at once would sign the same ends.
         await self._tasks.close()
         with anyio.move_on_after(CLOSE_S, shield=True):
             await self._sign_logged()
@@ -93,6 +94,7 @@ class AuditSigner:
             while tenants:
                 tenant = next(iter(tenants))
                 await self._sign(tenant, tenants[tenant])
+                # Deleted only when signed: what is left after an error is noted again for the next round.
                 del tenants[tenant]
         except BaseException:
             for tenant, ends in tenants.items():
@@ -100,6 +102,7 @@ class AuditSigner:
                     self._moved.note(tenant, writer, end)
             raise
         finally:
+            # Delivered after an error as well: the heads before it are committed.
             await self._outside.deliver()
 
     async def _run(self) -> None:
@@ -131,6 +134,7 @@ class AuditSigner:
                 last = TrailHead(signatures[-1].row.number, signatures[-1].mac)
                 await anchors.save(tenant, db, last, key=self._anchor_keys[0], before=anchor.row)
         last = TrailHead(signatures[-1].row.number, signatures[-1].mac) if signatures else before
+        # After the commit: a head that was rolled back must not be remembered.
         self._known[tenant] = last
         if signatures or (is_first and known is None):
             self._outside.note(tenant, last)

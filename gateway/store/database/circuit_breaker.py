@@ -41,6 +41,7 @@ class DatabaseBreaker:
             return True
         if now < self._until:
             return False
+        # Reopened before the probe is sent, so that no second caller passes while it is under way.
         self._until = now + self._open_s
         return True
 
@@ -69,6 +70,7 @@ async def bounded_wait(seconds: float) -> AsyncGenerator[None]:
     block then gets the same time once more.
     """
     async with asyncio.timeout(None) as limit:
+        # A timer of our own beside the timeout: only a callback learns how late it was called.
         timer = _BlockTimer(limit, seconds)
         try:
             yield

@@ -139,6 +139,7 @@ class Tokens:
                 return await self._lead(tenant, name, wanted)
             await flight.done.wait()
             if flight.error is not None:
+                # A copy for each waiter: one exception object would collect the tracebacks of all.
                 raise type(flight.error)(flight.error.message)
 
     async def _lead(self, tenant: TenantId, name: str, wanted: TokenRequest) -> AccessToken:
@@ -149,6 +150,7 @@ class Tokens:
             flight.error = error
             raise
         finally:
+            # Removed before the waiters wake: those without a token then begin the next fetch.
             del self._flights[tenant, name]
             flight.done.set()
         self._held.put(tenant, name, token)
@@ -167,6 +169,7 @@ class Tokens:
         if found is not None and _is_fresh(found):
             return found
         async with store.lock(tenant, name):
+            # Read again under the lock: another replica may have fetched it while this one waited.
             found = await store.get(tenant, name)
             if found is not None and _is_fresh(found):
                 return found

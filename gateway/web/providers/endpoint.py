@@ -112,6 +112,7 @@ class ProvideEndpoint:
             raise Forbidden("the key lacks the scope provide", rule=DecidingRule(RuleKind.SCOPE, KeyScope.PROVIDE))
         if self._providers.is_draining:
             raise Unavailable(STOPPING, retry_after_s=1)
+        # Rates after the credential: a stranger must not use up the handshakes of a tenant.
         if (wait_s := self._handshakes.take(caller.tenant)) > 0:  # guard: provide-handshakes
             message = "too many provider connections were opened in a short time"
             raise LimitExceeded(message, limit="provider_handshakes", retry_after_s=wait_s)
@@ -144,6 +145,7 @@ class ProvideEndpoint:
         try:
             hello = parse_hello(message)
             key = principal.tenant, hello.source
+            # One hello of a source at a time: two that find no attachment would both open one.
             async with self._turns.setdefault(key, asyncio.Lock()):
                 return await self._attach(connection, principal, hello)
         except GatewayError as error:
@@ -155,6 +157,7 @@ class ProvideEndpoint:
         is_owner = attached is not None and attached.principal.subject == principal.subject  # guard: provide-owner
         is_resumed = attached is not None and is_owner and attached.attachment.accepts(hello.resume)
         if attached is None or not is_resumed:
+            # Claimed before the former attachment ends: a refused newcomer must not disconnect the present program.
             source = await self._sources.claim(principal, hello.source)
             if attached is not None:
                 attached.end(CloseCode.REPLACED, "a newer connection of the same subject has taken over the source")
@@ -190,6 +193,7 @@ class ProvideEndpoint:
             reports_updates=hello.reports_updates,
             listener=attached,
         )
+        # Registered before it is served: a hello that arrives meanwhile must find it.
         self._providers.attached[principal.tenant, hello.source] = attached
         self._providers.tasks.spawn(self._keep, attached)
         try:
@@ -224,6 +228,7 @@ class ProvideEndpoint:
             attached.end(code, reason)
             if self._providers.attached.get(key) is attached:
                 del self._providers.attached[key]
+            # Also after a failure: the hello waits for it, and reads the failure then.
             attached.is_served.set()
             attached.is_over.set()
 

@@ -31,7 +31,7 @@ def test_every_kind_with_a_secret_shows_its_age(kind: Kind[Any]) -> None:
     assert status is not None
     assert issubclass(status, SecretStatus)
     old = (datetime.now(UTC) - timedelta(days=41, hours=1)).isoformat()
-    heading, row = render_list(kind, [{"id": "x", "name": "x", "status": {"secret_at": old}}]).__str__().splitlines()[:2]
+    heading, row = str(render_list(kind, [{"id": "x", "name": "x", "status": {"secret_at": old}}])).splitlines()[:2]
     assert "SECRET AGE" in heading
     assert "41d" in row
 

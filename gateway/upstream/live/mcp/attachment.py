@@ -81,6 +81,7 @@ class McpAttachment:
     async def wait_closed(self) -> str:
         """Wait until the connection to the server is lost; return the reason."""
         self._follow()
+        # Shielded: several callers wait for one future, and the cancellation of one must not end it.
         return await asyncio.shield(self._lost)
 
     async def close(self) -> None:
@@ -104,8 +105,10 @@ class McpAttachment:
             return {}
         if len(self._followed) >= MAX_FOLLOWED and uri not in self._followed:  # guard: live-followed-count
             raise LiveSourceFailed(f"too many resource subscriptions (limit {MAX_FOLLOWED:,} per live source)")
+        # The stream is opened first: an update that follows the subscription at once would be lost.
         self._follow()
         await self._link.subscribe(uri, limit)
+        # After the server's answer: a refused subscription does not count towards the limit.
         self._followed.add(uri)
         return {}
 

@@ -78,6 +78,7 @@ class Conversation:
         try:
             while (message := await self._next()) is not None:
                 if is_response(message):
+                    # `True == 1` in Python: a response with the id true would match the request 1.
                     if message.get("id") != self._id or isinstance(message["id"], bool):  # guard: live-response-id
                         raise LiveSourceFailed("the server sent a response to another request")
                     return result_of(message)
@@ -123,6 +124,7 @@ class Conversation:
 
     async def _next(self) -> Message | None:
         """Read the next message, while other tasks wait for the client's responses."""
+        # The common case without a task of its own: a task costs more than the message.
         if not self._asking and self._taken is None:
             return await self._read()
         reading = asyncio.ensure_future(self._read())
@@ -140,6 +142,7 @@ class Conversation:
         waiting: set[asyncio.Future[Any]] = {reading, *self._asking}
         if self._taken is not None:
             if self._taken.done():
+                # Read for its exception: a fault of an outside message ends this request.
                 self._taken.result()
                 self._taken = asyncio.get_running_loop().create_future()
             waiting.add(self._taken)

@@ -79,6 +79,7 @@ class ResponseMessages:
             raise LiveSourceFailed(f"the server sent more than {MAX_MESSAGES:,} messages in one response")
         try:
             return await parse_message(self._endpoint.tenant, await self._endpoint.redact(self._ready.popleft()))
+        # Room is for the response, not for a message: it stays taken while parsed messages wait.
         finally:
             if not self._ready:
                 self._room.release()
@@ -107,6 +108,7 @@ class ResponseMessages:
             await self._open_next()
             return
         events = self._parser.feed(piece)
+        # Before the events are kept: an unfinished event counts too, and it is the one that grows.
         await self._admit(self._parser.size)
         for event in events:
             self._last_id = event.id or self._last_id
@@ -135,6 +137,7 @@ class ResponseMessages:
             self._has_ended = True
             return
         self._resumed += 1
+        # The connection goes back to the pool before the pause, so that a slow server holds none while it rests.
         self._open.close()
         await asyncio.sleep(self._retry_s)
         self._stream = self._open.enter_context(await self._resume(self._last_id))

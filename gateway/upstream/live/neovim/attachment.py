@@ -100,6 +100,7 @@ class NeovimAttachment:
         """
         if not self._channel:
             return
+        # Shielded: a detachment mostly runs because its task is cancelled.
         with anyio.move_on_after(DETACH_S, shield=True), contextlib.suppress(LiveSourceFailed):
             await self._rpc.request("nvim_exec_lua", CHUNK, ["detach", self._channel])
 
