@@ -69,7 +69,7 @@ async def test_the_page_loads_nothing_and_runs_nothing(gateway: RunningGateway) 
 
 
 async def test_a_browser_shows_the_page_with_its_style(gateway: RunningGateway, browser: Browser) -> None:
-    """Ours: Chromium applies the style under the policy, requests nothing else, and an anchor shows its operation."""
+    """Ours: Chromium applies the style under the policy, and requests nothing else (ADM-1)."""
     await browser.open(f"{gateway.url}{PATH}#list_tenants")
     text = await browser.text()
     width = await browser.ask("getComputedStyle(document.body).maxWidth")
