@@ -102,4 +102,4 @@ lock: ## Compile the hashed lock files anew (needs uv)
 	uv pip compile deploy/requirements-build.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o deploy/requirements-build.txt
 
 clean: ## Remove the environment and all caches (not .gateway/, which holds data)
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -107,7 +107,7 @@ class ObjectAction:
     verb: str
     """The verb of the question, such as `delete`."""
     loss: str = ""
-    """The rest of the question: what ends with an object."""
+    """The rest of the question: the things that end with an object."""
     is_destructive: bool = False
     """True if named objects need a confirmation, too; `--all` always needs one."""
     names_results: str = ""

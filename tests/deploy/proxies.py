@@ -41,7 +41,7 @@ http {{
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a proxy listens and what it passes requests to; without a certificate it has no TLS."""
+    """The port of a proxy and its upstreams; without a certificate it has no TLS."""
 
     folder: Path
     port: int
@@ -125,7 +125,7 @@ def edited(text: str, *edits: tuple[str, str]) -> str:
 
 
 def check(proxy: Proxy, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What the program says of the configuration at ports and with a certificate of the test."""
+    """The program's check of the configuration, at ports and with a certificate of the test."""
     place = Place(
         folder=folder,
         port=free_port(),

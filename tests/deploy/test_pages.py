@@ -27,7 +27,7 @@ PATIENCE_S = 240
 
 
 def test_generated_files_of_the_tree_are_what_the_code_says() -> None:
-    """Ours: what the package ships, and the rows of guards, are as `python -m tests.deploy.pages` writes them."""
+    """Ours: the shipped pages and the rows of guards are as `python -m tests.deploy.pages` writes them."""
     written = pages.pages()
 
     assert len(written) == 3

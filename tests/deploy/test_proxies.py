@@ -134,7 +134,7 @@ async def test_a_long_call_ends_with_its_result(site: Site, mode: Mode) -> None:
 
 @pytest.mark.long
 async def test_a_large_message_is_judged_by_the_gateway(site: Site) -> None:
-    """Ours: what a message may be passes the proxy, and the excess is refused by the gateway's own words (CAL-5)."""
+    """Ours: the largest message passes the proxy, and a larger one is refused by the gateway itself (CAL-5)."""
     headers = {"authorization": f"Bearer {site.key}", "accept": "application/json, text/event-stream"}
     async with httpx.AsyncClient(verify=site.front.trust, timeout=30, trust_env=False) as http:
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": {"filling": ""}}}

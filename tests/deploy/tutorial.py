@@ -38,7 +38,7 @@ _NORMAL = (
     (re.compile(r"\bapplied 0001, [\d, ]+"), "applied 0001, …"),
     (re.compile(r"\bat 0\d{3}\b"), "at 0055"),
 )
-"""What differs from run to run, and its text on the page."""
+"""Parts that differ from run to run, and their text on the page."""
 
 
 @dataclass(frozen=True, slots=True)

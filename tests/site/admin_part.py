@@ -15,7 +15,7 @@ from gateway.admin.routes.index import ENDPOINTS, ROOT
 
 
 def admin_part() -> str:
-    """What holds for all operations, every operation by its path, then every object."""
+    """Text about all operations, then every operation by its path, then every object."""
     return "\n".join(map(to_markdown, write_reference(describe(ENDPOINTS, server=ROOT), ENDPOINTS)))
 
 

@@ -1,7 +1,7 @@
 """The pages of the site: those of `docs/` and those that they link, with generated parts and the navigation.
 
 Paths are those of the repository, so links stay as they are. A part between `<!-- generated: NAME -->` and
-`<!-- end -->` says where its content comes from; the site has the content there. The sections of `docs/README.md` are
+`<!-- end -->` names the source of its content; the site has the content there. The sections of `docs/README.md` are
 the navigation.
 """
 

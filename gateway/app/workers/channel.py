@@ -30,7 +30,7 @@ class MessageKind(StrEnum):
     REPORT = "report"
     """Of a worker: `page`, with its own metrics."""
     WORKERS = "workers"
-    """Of the supervisor: how many are `serving` and `configured`."""
+    """Of the supervisor: the numbers of workers that are `serving` and `configured`."""
     DRAIN = "drain"
     HASTEN = "hasten"
     """Of the supervisor: the drain begins, or its current wait ends."""

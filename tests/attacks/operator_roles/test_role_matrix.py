@@ -54,7 +54,7 @@ def _is_permitted_outside(name: str, route: Route, *, is_limited: bool) -> bool:
 
 @pytest.mark.parametrize("name", ROLES)
 async def test_roles_reach_the_endpoints_of_the_table(operators: Operators, name: str) -> None:
-    """Ours: no endpoint, of today or later, is open to a role unless the table says so (OPR-3, TEN-5)."""
+    """Ours: no endpoint, of today or later, is open to a role without a row of the table (OPR-3, TEN-5)."""
     for route in ENDPOINTS:
         if route.name in _SLOW:
             continue
@@ -125,7 +125,7 @@ async def test_an_operator_key_opens_no_mcp(operators: Operators) -> None:
 
 @pytest.mark.parametrize("scope", ["provide", "approve"])
 async def test_an_administrator_of_a_tenant_grants_no_more_than_it_has(operators: Operators, scope: str) -> None:
-    """Ours: what only the operator grants stays closed, so no limited operator approves its own calls (OPR-3)."""
+    """Ours: scopes that only the operator grants stay closed, so no limited operator approves its own calls (OPR-3)."""
     for name, slug in (("administrator", "acme"), ("creator", "made")):
         body = {"name": "more", "scopes": [scope]}
         refused = await operators.ask(name, "POST", f"/tenants/{slug}/keys", body)

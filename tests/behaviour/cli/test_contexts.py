@@ -1,4 +1,4 @@
-"""Contexts: what `gateway login` stores, which command uses it, and who can read the key."""
+"""Contexts: the stored key of `gateway login`, the commands that use it, and its readers."""
 
 import json
 import os
@@ -92,7 +92,7 @@ async def test_a_person_signs_in_and_out(person: Person, gateway: RunningGateway
 
 
 async def test_a_refused_key_is_not_stored(person: Person, gateway: RunningGateway) -> None:
-    """Ours: `login` asks the gateway, unless it is told not to; a key for MCP alone is a key, too (CLI-5)."""
+    """Ours: `login` asks the gateway, unless an option forbids it; a key for MCP alone is a key, too (CLI-5)."""
     refused = await person.run("login", gateway.url, "--tenant", "acme", given=f"mcpg_live_{'a' * 40}\n")
     assert (refused.code, person.folder.exists()) == (4, False)
     nowhere = await person.run("login", "http://127.0.0.1:1", given="k" * 40 + "\n")

@@ -1,4 +1,4 @@
-"""The trail of the installation: what happened to tenants and operators, by name."""
+"""The trail of the installation: changes of tenants and operators, by name."""
 
 import io
 import json

@@ -108,7 +108,7 @@ async def test_credentials_are_sent_and_never_shown() -> None:
 
 
 async def test_a_program_without_its_credential_gets_an_error_result() -> None:
-    """Ours: the call says which scheme has no secret, and nothing is sent (PRG-1)."""
+    """Ours: the error names the scheme without a secret, and nothing is sent (PRG-1)."""
     gateway = Gateway()
     async with recording_upstream() as upstream:
         gateway.import_openapi("secured", secured(upstream.url))
