@@ -27,7 +27,7 @@ def name_in_manifests(member: str) -> str:
     return _RENAMED.get(member, member)
 
 
-def key_of(kind: Declared) -> str | None:
+def key_member(kind: Declared) -> str | None:
     """The member that names an object of the kind in manifests; None for a singleton.
 
     Objects that only their id identifies are named by their name. It must be that of one object, because an id would be
@@ -43,7 +43,7 @@ def below_object(kind: Declared, pointer: str) -> str:
     if not pointer:
         return ""
     first, *rest = tokens_of(pointer)
-    return point("name") if first == key_of(kind) else point("members", first, *rest)
+    return point("name") if first == key_member(kind) else point("members", first, *rest)
 
 
 def _all() -> Mapping[str, Declared]:

@@ -122,7 +122,7 @@ async def test_sets_of_the_operator_are_apart(acme: RunningGateway) -> None:
         refused = await _as(acme, key, {**theirs, "adopt": True, **more})
         assert (refused.status_code, "only the operator" in refused.json()["detail"]) == (403, True)
         assert refused.json()["errors"][0]["pointer"] == "/objects/0"
-    pruning = {**mine, "prune": True, "prune_protected": True, "max_deletions": 1000}
+    pruning = {**mine, "prune": True, "prune_protected": True, "max_deletions": MAX_OBJECTS}
     assert (await _as(acme, key, {"objects": [{"kind": "webhook", "name": "own"}], **mine})).status_code == 200
     done = await _as(acme, key, {"objects": [profile("only")], **pruning})
     assert [(one["name"], one["action"]) for one in done.json()["objects"]] == [("only", "create"), ("own", "delete")]

@@ -22,7 +22,7 @@ from gateway.domain.members.secret import Secret
 from gateway.kinds.identity import MANAGED_ISSUER
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
-from gateway.kinds.manifests import Declared, key_of, kind_in_manifests
+from gateway.kinds.manifests import Declared, key_member, kind_in_manifests
 from gateway.kinds.members import (
     REQUIRED,
     Member,
@@ -246,7 +246,7 @@ def split_secrets(of: Any, members: Mapping[str, Any]) -> tuple[dict[str, Any], 
 def has_own_value(kind: Declared, one: Manifest, name: str) -> bool:
     """True if an object has another value of a member than the default."""
     default = next(default_of(member) for member in settable(kind.of) if member.name == name)
-    return name == key_of(kind) or one["members"].get(name, default) != default
+    return name == key_member(kind) or one["members"].get(name, default) != default
 
 
 def with_number(key: str, number: int) -> str:
@@ -298,7 +298,7 @@ def _numbered(kind: Declared, number: int) -> str:
 
 def _manifest(kind: Declared, members: Mapping[str, Any], key: str) -> Manifest:
     """The manifest of an object with these members and this key."""
-    keyed = key_of(kind)
+    keyed = key_member(kind)
     if not isinstance(kind, Kind) or keyed is None:
         return {"kind": kind_in_manifests(kind.name), "members": dict(members)}
     placed = with_key(kind, members, key) if kind.key_in else dict(members)

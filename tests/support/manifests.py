@@ -9,7 +9,7 @@ import orjson
 
 from gateway.kinds.index import KINDS
 from gateway.kinds.kind import Kind
-from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, key_of, kind_in_manifests, name_in_manifests
+from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, key_member, kind_in_manifests, name_in_manifests
 from gateway.kinds.members import REQUIRED, settable
 from gateway.kinds.singleton import Singleton
 from gateway.kinds.singletons import SINGLETONS
@@ -29,7 +29,7 @@ def manifest_of(kind: Kind[Any] | Singleton[Any], **more: object) -> Manifest:
         if each.default is not REQUIRED and each.is_stored
     }
     members = {**defaults, **kind.example, **more}
-    keyed = key_of(kind)
+    keyed = key_member(kind)
     derived = isinstance(kind, Kind) and bool(kind.key_in)
     key = kind.key_sent(members) if isinstance(kind, Kind) and derived else members.pop(keyed, None) if keyed else None
     named = {"name": key} if keyed else {}
@@ -92,7 +92,7 @@ def actions(result: Manifest) -> Mapping[str, str]:
 
 def document_of(one: Manifest) -> Manifest:
     """A wanted object as a document of a file."""
-    keyed = key_of(MANIFEST_KINDS[one["kind"]])
+    keyed = key_member(MANIFEST_KINDS[one["kind"]])
     named = {keyed: one["name"]} if keyed else {}
     members = {name_in_manifests(name): value for name, value in one["members"].items()}
     return {"apiVersion": API_VERSION, "kind": one["kind"], **named, **members}

@@ -15,12 +15,13 @@ from gateway.admin.requests.issuers import refuse_null_conditions
 from gateway.admin.requests.manifests import ManifestSetSent, ObjectSent
 from gateway.admin.responses.manifests import AppliedSetShown
 from gateway.admin.validation import validate
+from gateway.catalog.kinds.engines.special_functions import Compose
 from gateway.catalog.manifests.apply import apply_manifests
 from gateway.catalog.manifests.issuer_target import IssuerTarget
 from gateway.catalog.manifests.limits import BYTES_PER_TOKEN, MAX_BODY_BYTES, MAX_FAULTS
 from gateway.catalog.manifests.manifest import ExpectedTag, ManifestSet, Move, Wanted
 from gateway.catalog.manifests.source_target import SourceTarget
-from gateway.catalog.manifests.targets import TARGETS, Compose, SingletonTarget, Target
+from gateway.catalog.manifests.targets import TARGETS, SingletonTarget, Target
 from gateway.catalog.transaction import CatalogOptions
 from gateway.domain.audit import OPERATOR_RULE, RuleKind
 from gateway.domain.json_access import point
@@ -29,7 +30,7 @@ from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import DecidingRule, Fault, Forbidden, InvalidBody
 from gateway.identity.permissions import EVERY_KIND, require
 from gateway.kinds.kind import Kind
-from gateway.kinds.manifests import MANIFEST_KINDS, below_object, key_of, kind_in_manifests
+from gateway.kinds.manifests import MANIFEST_KINDS, below_object, key_member, kind_in_manifests
 from gateway.kinds.members import settable
 from gateway.kinds.singleton import Singleton
 from gateway.web.kinds.annotations import merged
@@ -47,9 +48,9 @@ async def apply(admin: AdminDependencies, call: AdminRequest[ManifestSetSent, No
     given = ManifestSet(
         wanted=wanted,
         owner=None if body.set is None else OwningSet(body.set, isinstance(call.by.caller, Operator)),
-        adopts=body.adopt,
-        prunes=body.prune,
-        prunes_protected=body.prune_protected,
+        adopt=body.adopt,
+        prune=body.prune,
+        prune_protected=body.prune_protected,
         max_deletions=body.max_deletions,
         moved=[
             Move(target=_target(one.kind, f"/moved/{place}/kind"), source=one.former, to=one.to)
@@ -92,7 +93,7 @@ async def read_objects(objects: Sequence[ObjectSent], caller: Caller, options: C
 def _read(sent: ObjectSent, caller: Caller, options: CatalogOptions) -> Wanted:
     target = _target(sent.kind, "/kind")
     _admit(caller, target.kind)
-    keyed = key_of(target.kind)
+    keyed = key_member(target.kind)
     if (keyed is None) != (sent.name is None):
         reason = "required" if sent.name is None else "must be absent: a tenant has one such object"
         raise InvalidBody(f"/name: {reason}", faults=[Fault(pointer="/name", reason=reason)])
@@ -130,7 +131,7 @@ def _refuse_other_key(kind: Kind[Any] | Singleton[Any], body: BodyModel, key: st
         raise InvalidBody(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
-def _compose_singleton(target: SingletonTarget, body: BodyModel, options: CatalogOptions) -> Compose:
+def _compose_singleton(target: SingletonTarget, body: BodyModel, options: CatalogOptions) -> Compose[Any]:
     initial = target.single.initial(target.kind.of, options)
     models = singleton_models_of(target.kind)
 

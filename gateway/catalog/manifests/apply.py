@@ -7,7 +7,6 @@ change is not written. A dry run executes the same transaction and rolls it back
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gateway.catalog.manifests.differences import ChangeBudget, ValueChange, secrets_of
 from gateway.catalog.manifests.drafts import Draft, prepare_all, read_drafts
 from gateway.catalog.manifests.limits import MAX_FAULTS, MAX_PREPARE_SECONDS, MAX_SECONDS, within
 from gateway.catalog.manifests.manifest import (
@@ -24,6 +23,7 @@ from gateway.catalog.manifests.order import Node, sort_by_references
 from gateway.catalog.manifests.owners import Owners
 from gateway.catalog.manifests.pruning import prune
 from gateway.catalog.manifests.targets import TARGETS
+from gateway.catalog.manifests.value_changes import ChangeBudget, ValueChange, secrets_of
 from gateway.catalog.transaction import Author, CatalogContext, OpenChanges, open_changes
 from gateway.domain.audit import RuleKind
 from gateway.domain.identifiers import TenantId
@@ -101,7 +101,7 @@ async def _write_all(opened: OpenChanges, given: ManifestSet) -> AppliedSet:
     done: dict[int, AppliedObject] = {}
     for place in sort_by_references(nodes):
         done[place] = await _write(opened, owners, drafts[place], tags[place], shown=shown)
-    deleted = await prune(opened, given, owners, drafts, shown=shown) if given.prunes else ()
+    deleted = await prune(opened, given, owners, drafts, shown=shown) if given.prune else ()
     objects = [*(done[place] for place in range(len(drafts))), *deleted]
     return AppliedSet(revision=opened.revision, objects=objects, references=references)
 

@@ -1,6 +1,6 @@
 """Issuers as targets of manifests: metadata and keys are fetched before the transaction, and written in it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from gateway.catalog.etags import tag_of
 from gateway.catalog.identity.admin_bounds import check_issuers
 from gateway.catalog.identity.issuer_drafts import IssuerDraft, PreparedIssuer, clients_of, described, prepare
 from gateway.catalog.identity.issuers import write_change, write_new, write_removal
-from gateway.catalog.kinds.engines.special_functions import refuse_id
+from gateway.catalog.kinds.engines.special_functions import Compose, refuse_id
 from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, OpenChanges
 from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.members.markers import About
@@ -25,7 +25,6 @@ from gateway.kinds.references import Address
 from gateway.store.engine import Db
 from gateway.store.identity import issuers
 
-_Compose = Callable[[Any | None], Any]
 _PLACEHOLDER = datetime.fromtimestamp(0, UTC)
 _CLIENTS = ("sign_in", "introspection")
 
@@ -45,7 +44,7 @@ class IssuerState(Issuer):
 class ReadyIssuer:
     """Composes an issuer with all that was fetched for it, if `seen` is still the current one."""
 
-    compose: _Compose
+    compose: Compose[Any]
     seen: IssuerState | None
     prepared: PreparedIssuer | None = None
 
@@ -159,7 +158,13 @@ class IssuerTarget:
         return replace(_state(wanted), **kept, draft=draft, secrets=Secret(text) if given else None)
 
     async def ready(
-        self, tenant: TenantId, catalog: CatalogContext, compose: _Compose, current: IssuerState | None, *, by: Author
+        self,
+        tenant: TenantId,
+        catalog: CatalogContext,
+        compose: Compose[Any],
+        current: IssuerState | None,
+        *,
+        by: Author,
     ) -> ReadyIssuer:
         """Fetch metadata and keys; return the function that composes the issuer to write.
 
@@ -172,7 +177,7 @@ class IssuerTarget:
         prepared = await prepare(tenant, catalog, wanted.draft, current, by=by)
         return ReadyIssuer(compose=compose, seen=current, prepared=prepared)
 
-    async def write(self, opened: OpenChanges, key: str, compose: _Compose) -> IssuerState:
+    async def write(self, opened: OpenChanges, key: str, compose: Compose[Any]) -> IssuerState:
         """Create or replace an issuer; an equal one is not written."""
         current = await self.read(opened.tenant, opened.db, key)
         wanted: IssuerState = compose(current)

@@ -5,10 +5,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
-from gateway.catalog.manifests.differences import ValueChange
+from gateway.catalog.kinds.engines.special_functions import Compose
 from gateway.catalog.manifests.limits import DEFAULT_MAX_DELETIONS, MAX_FAULTS
-from gateway.catalog.manifests.targets import CollectionTarget, Compose, Target
+from gateway.catalog.manifests.targets import CollectionTarget, Target
+from gateway.catalog.manifests.value_changes import ValueChange
 from gateway.domain.tenancy.ownership import OwningSet
 from gateway.errors import Conflict, Fault, GatewayError, InvalidBody
 from gateway.kinds.manifests import below_object
@@ -21,7 +23,7 @@ class Wanted:
 
     target: Target
     key: str
-    compose: Compose
+    compose: Compose[Any]
 
     @property
     def address(self) -> Address:
@@ -59,11 +61,11 @@ class ManifestSet:
     wanted: Sequence[Wanted]
     owner: OwningSet | None = None
     """The set that owns the objects; None owns nothing."""
-    adopts: bool = False
+    adopt: bool = False
     """True permits the set to take over objects that another set or no set owns."""
-    prunes: bool = False
+    prune: bool = False
     """True removes the objects that the set owns and does not name."""
-    prunes_protected: bool = False
+    prune_protected: bool = False
     max_deletions: int = DEFAULT_MAX_DELETIONS
     moved: Sequence[Move] = ()
     expected: Sequence[ExpectedTag] = ()
@@ -134,11 +136,11 @@ def check_terms(given: ManifestSet) -> None:
     if given.owner is None:
         reason = "needs `set`: only a set owns objects"
         faults += [Fault(pointer=f"/{name}", reason=reason) for name in _terms_of_sets(given)]
-    if given.prunes_protected and not given.prunes:
+    if given.prune_protected and not given.prune:
         faults.append(Fault(pointer="/prune_protected", reason="needs `prune`"))
     if faults:
         raise InvalidBody(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:MAX_FAULTS])
-    if given.prunes and not given.wanted:  # guard: prune-not-empty
+    if given.prune and not given.wanted:  # guard: prune-not-empty
         reason = "is empty, and `prune` would remove all that the set owns"
         raise Conflict(f"/objects: {reason}", faults=[Fault(pointer="/objects", reason=reason)])
 
@@ -187,5 +189,5 @@ def _fault_of_move(move: Move, named: AbstractSet[Address], seen: AbstractSet[Ad
 
 
 def _terms_of_sets(given: ManifestSet) -> Iterator[str]:
-    yield from ("adopt",) if given.adopts else ()
-    yield from ("prune",) if given.prunes else ()
+    yield from ("adopt",) if given.adopt else ()
+    yield from ("prune",) if given.prune else ()

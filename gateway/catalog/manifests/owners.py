@@ -7,11 +7,11 @@ from typing import Any
 
 from anyio.lowlevel import checkpoint
 
-from gateway.catalog.manifests.differences import digest_of, digest_of_secrets, secrets_of
 from gateway.catalog.manifests.drafts import Draft
 from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import ManifestSet, Wanted
 from gateway.catalog.manifests.targets import TARGETS, NamedTarget, SingletonTarget, Target
+from gateway.catalog.manifests.value_changes import digest_of, digest_of_secrets, secrets_of
 from gateway.catalog.transaction import CatalogChange, CatalogContext, OpenChanges
 from gateway.domain.audit import OPERATOR_RULE
 from gateway.domain.members.secret import Secret
@@ -52,10 +52,10 @@ class Owners:
         ]
         faults = [fault for fault, _ in found]
         barred = [fault for fault, of in found if of is not None and of.is_operators and not owner.is_operators]
-        if barred and self._given.adopts:  # guard: manifest-operators-objects
+        if barred and self._given.adopt:  # guard: manifest-operators-objects
             message = f"{barred[0].reason}; only the operator may take it over"
             raise Forbidden(message, faults=barred[:MAX_FAULTS], rule=OPERATOR_RULE)
-        if faults and not self._given.adopts:  # guard: manifest-adopts-nothing
+        if faults and not self._given.adopt:  # guard: manifest-adopts-nothing
             raise Conflict(f"{faults[0].reason}; `adopt` takes it over", faults=faults[:MAX_FAULTS])
 
     def has_drifted(self, target: Target, one: Any | None) -> bool:

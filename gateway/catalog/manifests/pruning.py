@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.catalog.manifests.differences import ChangeBudget
 from gateway.catalog.manifests.drafts import Draft
 from gateway.catalog.manifests.limits import MAX_FAULTS
 from gateway.catalog.manifests.manifest import AppliedObject, ManifestAction, ManifestSet, locate_at, words_of
 from gateway.catalog.manifests.order import Node, sort_by_references
 from gateway.catalog.manifests.owners import Owners
 from gateway.catalog.manifests.targets import NamedTarget
+from gateway.catalog.manifests.value_changes import ChangeBudget
 from gateway.catalog.transaction import OpenChanges
 from gateway.domain.audit import RuleKind
 from gateway.domain.tenancy.principals import Caller, Principal
@@ -77,5 +77,5 @@ def refuse_removals(given: ManifestSet, unnamed: Sequence[tuple[NamedTarget, Any
         message = f"pruning would remove {len(unnamed)} objects (`max_deletions` {given.max_deletions})"
         raise Conflict(message, faults=faults[:MAX_FAULTS])
     protected = [fault for fault, (target, _) in zip(faults, unnamed, strict=True) if target.is_protected]
-    if protected and not given.prunes_protected:  # guard: prune-protected
+    if protected and not given.prune_protected:  # guard: prune-protected
         raise Conflict(f"{protected[0].reason}; `prune_protected` permits it", faults=protected[:MAX_FAULTS])

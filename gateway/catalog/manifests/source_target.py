@@ -4,7 +4,7 @@ A manifest either pins the version by the digest of the document, or leaves the 
 the document once, for a new URL, and refreshes it later.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import orjson
 
 from gateway.catalog.etags import tag_of
-from gateway.catalog.kinds.engines.special_functions import refuse_id
+from gateway.catalog.kinds.engines.special_functions import Compose, refuse_id
 from gateway.catalog.sources import imports, uploads
 from gateway.catalog.sources.compilation import read_content
 from gateway.catalog.sources.drafts import Content, PreparedImport, SourceDraft, detail_of, draft_of
@@ -35,7 +35,6 @@ from gateway.store import secrets
 from gateway.store.engine import Db
 from gateway.store.sources import sources, versions
 
-_Compose = Callable[[Any | None], Any]
 _PLACEHOLDER = datetime.fromtimestamp(0, UTC)
 _ORIGIN = ("document", "refresh", "credentials", "allow_removals")
 _FORMS = "needs `value`, or `username` with `password`, or `credential`"
@@ -72,7 +71,7 @@ class ReadySource:
     Without a compiled document, the source is equal, or only the schedule of its refreshes differs.
     """
 
-    compose: _Compose
+    compose: Compose[Any]
     seen: SourceState | None
     prepared: PreparedImport | None = None
 
@@ -194,7 +193,13 @@ class SourceTarget:
         )
 
     async def ready(
-        self, tenant: TenantId, catalog: CatalogContext, compose: _Compose, current: SourceState | None, *, by: Author
+        self,
+        tenant: TenantId,
+        catalog: CatalogContext,
+        compose: Compose[Any],
+        current: SourceState | None,
+        *,
+        by: Author,
     ) -> ReadySource:
         """Fetch or open the document and compile it; return the function that composes the source to write.
 
@@ -214,7 +219,7 @@ class SourceTarget:
             prepared = await imports.prepare_import(tenant, catalog, draft, content, current=current)
         return ReadySource(compose=compose, seen=current, prepared=prepared)
 
-    async def write(self, opened: OpenChanges, key: str, compose: _Compose) -> SourceState:
+    async def write(self, opened: OpenChanges, key: str, compose: Compose[Any]) -> SourceState:
         """Create a source, or make the document and options its active version; an equal one is not written."""
         current = await self.read(opened.tenant, opened.db, key)
         wanted: SourceState = compose(current)

@@ -1,12 +1,12 @@
 """Targets of manifests: one form for the collections of kinds and for singletons, as `apply` uses them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.catalog.kinds.engines.collection import Collection
 from gateway.catalog.kinds.engines.single_object import SingleObject
-from gateway.catalog.kinds.engines.special_functions import refuse_id
+from gateway.catalog.kinds.engines.special_functions import Compose, refuse_id
 from gateway.catalog.kinds.index import COLLECTIONS
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
 from gateway.catalog.manifests.issuer_target import IssuerTarget
@@ -15,14 +15,11 @@ from gateway.catalog.transaction import Author, CatalogContext, CatalogOptions, 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict
 from gateway.kinds.kind import Kind
-from gateway.kinds.manifests import key_of
+from gateway.kinds.manifests import key_member
 from gateway.kinds.members import Member, stored
 from gateway.kinds.references import Address, references_of
 from gateway.kinds.singleton import Singleton
 from gateway.store.engine import Db
-
-Compose = Callable[[Any | None], Any]
-"""Returns the wanted object, given the current one, if any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +93,7 @@ class CollectionTarget:
 
     def key_of(self, one: Any) -> str:
         """The key of an object, such as its name."""
-        key: str = getattr(one, key_of(self.kind) or "")
+        key: str = getattr(one, key_member(self.kind) or "")
         return key
 
     def id_of(self, one: Any) -> str:
@@ -123,12 +120,12 @@ class CollectionTarget:
         return references_of(one) if more is None else references_of(one) | frozenset(more(one))
 
     async def ready(
-        self, tenant: TenantId, catalog: CatalogContext, compose: Compose, current: Any | None, *, by: Author
-    ) -> Compose:
+        self, tenant: TenantId, catalog: CatalogContext, compose: Compose[Any], current: Any | None, *, by: Author
+    ) -> Compose[Any]:
         """Check a wanted object before the transaction; return the function that composes it in the transaction."""
         return await self.collection.ready_to_set(tenant, catalog, compose, current, by=by)
 
-    async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
+    async def write(self, opened: OpenChanges, key: str, compose: Compose[Any]) -> Any:
         """Replace or create an object; an equal one is not written."""
         if self.kind.keyed == "id":
             current = await self.read(opened.tenant, opened.db, key)
@@ -138,9 +135,9 @@ class CollectionTarget:
         written, _ = await self.collection.write_set(opened, key, compose)
         return written
 
-    async def rename(self, opened: OpenChanges, current: Any, key: str, compose: Compose) -> Any:
+    async def rename(self, opened: OpenChanges, current: Any, key: str, compose: Compose[Any]) -> Any:
         """Replace an object by one with another key."""
-        revised: Any = replace(compose(current), **{key_of(self.kind) or "": key})
+        revised: Any = replace(compose(current), **{key_member(self.kind) or "": key})
         return await self.collection.write_change(opened, current, revised)
 
     async def check_adoption(self, opened: OpenChanges, one: Any) -> None:
@@ -209,8 +206,8 @@ class SingletonTarget:
         return references_of(one)
 
     async def ready(
-        self, tenant: TenantId, catalog: CatalogContext, compose: Compose, current: Any | None, *, by: Author
-    ) -> Compose:
+        self, tenant: TenantId, catalog: CatalogContext, compose: Compose[Any], current: Any | None, *, by: Author
+    ) -> Compose[Any]:
         """Return the same function: singletons need no network."""
         del tenant, catalog, current, by
         return compose
@@ -219,7 +216,7 @@ class SingletonTarget:
         """Permit to take over the object: all callers with the scope may change it."""
         del opened, one
 
-    async def write(self, opened: OpenChanges, key: str, compose: Compose) -> Any:
+    async def write(self, opened: OpenChanges, key: str, compose: Compose[Any]) -> Any:
         """Replace the object; an equal one is not written."""
         del key
         return await self.single.write(opened, compose, is_whole=True)

@@ -31,7 +31,7 @@ from gateway.domain.members.markers import Setter, Shape
 from gateway.domain.tenancy.grants import ClientKind
 from gateway.domain.tools import PrimitiveOrigin
 from gateway.kinds.kind import Kind
-from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_of
+from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_member
 from gateway.kinds.members import STATUS, Member, element_of, is_declared
 from gateway.kinds.sources import MANAGED_SOURCE
 
@@ -105,7 +105,7 @@ def _manifests(context: AdminContext, kind: Declared, output: Path | None) -> It
         return
     built_in = None if kind.built_in is None else kind.key_of(kind.built_in)
     items = context.admin.pages(context.tenant_path(kind.plural))
-    key = key_of(kind) or ""
+    key = key_member(kind) or ""
     for one in sorted(items, key=lambda item: text_at(item, key)):
         is_dynamic = text_at(one, STATUS, KIND) == ClientKind.DYNAMIC
         is_nameless = text_at(one, key) == text_at(one, "id")  # an override without its operation; no manifest has ids
@@ -120,7 +120,7 @@ def _is_foreign(shown: JsonObject) -> bool:
 
 
 def _manifest(kind: Declared, shown: JsonObject) -> JsonObject:
-    key = key_of(kind)
+    key = key_member(kind)
     head: JsonObject = {VERSION: API_VERSION, KIND: kind_name(kind), **({key: shown.get(key)} if key else {})}
     members = {name: one for name, one in members_by_name(kind).items() if one.setter is not Setter.ONCE}
     return head | {
@@ -174,7 +174,7 @@ def _secret_lines(manifest: JsonObject) -> str:
     secrets = list(_secrets_of(members_by_name(kind), manifest))
     if not secrets:
         return ""
-    words = [text_at(manifest, KIND), text_at(manifest, key_of(kind) or "")]
+    words = [text_at(manifest, KIND), text_at(manifest, key_member(kind) or "")]
     lines = ["# The gateway shows no secret, and keeps a stored one that is not given. To set one:"]
     for name in secrets:
         variable = _NO_NAME.sub("_", "_".join([*words, name]).upper()).strip("_")

@@ -23,7 +23,7 @@ from gateway.cli.manifests.members import (
 from gateway.cli.manifests.places import ManifestFaults, Place
 from gateway.cli.manifests.source_documents import DOCUMENT, DocumentFile, find_document
 from gateway.errors import Fault
-from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_of
+from gateway.kinds.manifests import API_VERSION, MANIFEST_KINDS, Declared, key_member
 from gateway.kinds.sources import MANAGED_SOURCE
 
 READ_VERSIONS = (API_VERSION,)
@@ -99,7 +99,7 @@ class ManifestReader:
             yield place.fault(f"/{TENANT}", f"is another one than --tenant or GATEWAY_TENANT, {self.tenant}")
 
     def _key_faults(self, document: ManifestDocument, kind: Declared) -> Iterator[Fault]:
-        content, place, member = document.content, document.place, key_of(kind)
+        content, place, member = document.content, document.place, key_member(kind)
         if member is not None and not text_in(content, member):
             yield place.fault(f"/{member}", _REQUIRED)
         moved = content.get(MOVED)
@@ -109,7 +109,7 @@ class ManifestReader:
 
     def _manifest(self, document: ManifestDocument, kind: Declared, faults: list[Fault]) -> Manifest:
         """The manifest of a document, whose further faults are added to the others."""
-        content, place, member = document.content, document.place, key_of(kind)
+        content, place, member = document.content, document.place, key_member(kind)
         own = {VERSION, KIND, TENANT, MOVED, member}
         given = {name: value for name, value in content.items() if name not in own}
         known = members_by_name(kind)

@@ -8,7 +8,7 @@ from gateway.cli.input.json_fields import JsonObject, is_object, to_list
 from gateway.domain.json_access import point
 from gateway.domain.members.markers import Veil
 from gateway.errors import Fault
-from gateway.kinds.manifests import Declared, key_of, kind_in_manifests, name_in_manifests
+from gateway.kinds.manifests import Declared, key_member, kind_in_manifests, name_in_manifests
 from gateway.kinds.members import STATUS, Member, element_of, entries_of, is_declared, settable, split, without_none
 
 KIND = "kind"
@@ -24,7 +24,7 @@ def kind_name(kind: Declared) -> str:
 
 def members_by_name(kind: Declared) -> Mapping[str, Member]:
     """The members of a manifest of the kind, by their names there, without its key."""
-    found = {one.name: one for one in settable(kind.of) if one.name != key_of(kind)}
+    found = {one.name: one for one in settable(kind.of) if one.name != key_member(kind)}
     return {name_in_manifests(name): one for name, one in found.items()}
 
 

@@ -54,7 +54,7 @@ async def test_a_result_is_bounded(changes: Changes) -> None:
     tenant, catalog = changes.tenant.id, changes.catalog
     wanted = [_wanted(f"p{place}", description=str(place), exclude=large, include=many) for place in range(60)]
     await apply_manifests(tenant, catalog, ManifestSet(wanted=wanted, owner=PLATFORM), by=BY)
-    pruning = ManifestSet(wanted=wanted[:1], owner=PLATFORM, prunes=True, max_deletions=100, is_dry_run=True)
+    pruning = ManifestSet(wanted=wanted[:1], owner=PLATFORM, prune=True, max_deletions=100, is_dry_run=True)
     emptying = ManifestSet(wanted=[_wanted(f"p{place}") for place in range(60)], is_dry_run=True)
     for given, number in ((pruning, 59), (emptying, 60)):
         done = await apply_manifests(tenant, catalog, given, by=BY)

@@ -8,11 +8,11 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from gateway.catalog.kinds.profiles import PROFILES
-from gateway.catalog.manifests.differences import digest_of, find_changes
 from gateway.catalog.manifests.limits import MAX_CHANGES_SHOWN, within
 from gateway.catalog.manifests.manifest import ManifestSet
 from gateway.catalog.manifests.pruning import refuse_removals
 from gateway.catalog.manifests.targets import CollectionTarget
+from gateway.catalog.manifests.value_changes import digest_of, find_changes
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ownership import OwningSet
 from gateway.domain.tenancy.principals import Operator
@@ -38,15 +38,15 @@ def test_protected_objects_need_a_permission() -> None:
     kind: Kind[Any] = replace(PROFILE, is_protected=True)
     protected = CollectionTarget(collection=replace(PROFILES, kind=kind), rank=0)
     plain = CollectionTarget(collection=PROFILES, rank=0)
-    given = ManifestSet(wanted=(), owner=PLATFORM, prunes=True)
+    given = ManifestSet(wanted=(), owner=PLATFORM, prune=True)
     unnamed = [(plain, _profile()), (protected, _profile())]
     with pytest.raises(Conflict) as refused:
         refuse_removals(given, unnamed, Operator())
     assert [fault.reason for fault in refused.value.faults] == ["would remove the profile a"]
     refuse_removals(given, unnamed[:1], Operator())
-    refuse_removals(replace(given, prunes_protected=True), unnamed, Operator())
+    refuse_removals(replace(given, prune_protected=True), unnamed, Operator())
     with pytest.raises(Conflict):
-        refuse_removals(replace(given, prunes_protected=True, max_deletions=1), unnamed, Operator())
+        refuse_removals(replace(given, prune_protected=True, max_deletions=1), unnamed, Operator())
 
 
 async def test_the_tag_of_an_object_is_that_of_its_collection() -> None:

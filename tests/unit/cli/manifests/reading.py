@@ -9,7 +9,7 @@ from gateway.cli.manifests.files import FileReader
 from gateway.cli.manifests.manifest import Manifest, ManifestReader
 from gateway.cli.manifests.members import map_secrets, members_by_name
 from gateway.cli.manifests.places import ManifestFaults
-from gateway.kinds.manifests import MANIFEST_KINDS, key_of, name_in_manifests
+from gateway.kinds.manifests import MANIFEST_KINDS, key_member, name_in_manifests
 from gateway.kinds.singleton import Singleton
 
 PROFILE = "apiVersion: gateway/v1\nkind: profile\nname: {name}\n"
@@ -22,7 +22,7 @@ VARIABLE = "SECRET_OF_EXAMPLES"
 def key_of_example(name: str) -> object:
     """The key of the example of a kind, which may be a part of its definition; None for a singleton."""
     kind = MANIFEST_KINDS[name]
-    key = key_of(kind)
+    key = key_member(kind)
     if key is None or isinstance(kind, Singleton):
         return None
     return kind.example.get(key) or kind.key_sent(kind.example)
@@ -31,7 +31,7 @@ def key_of_example(name: str) -> object:
 def example_of(name: str) -> JsonObject:
     """The manifest of the example of a kind, whose secrets are references to a variable."""
     kind = MANIFEST_KINDS[name]
-    key = key_of(kind)
+    key = key_member(kind)
     members: JsonObject = {name_in_manifests(each): value for each, value in kind.example.items() if each != key}
     return {
         "apiVersion": "gateway/v1",

@@ -9,7 +9,7 @@ from gateway.cli.failures import Failure
 from gateway.cli.manifests.limits import MAX_SHOWN_FAULTS
 from gateway.cli.manifests.members import members_by_name
 from gateway.kinds.kind import Kind
-from gateway.kinds.manifests import MANIFEST_KINDS, key_of
+from gateway.kinds.manifests import MANIFEST_KINDS, key_member
 from gateway.kinds.selections import PROFILE as PROFILES
 from tests.unit.cli.manifests.reading import PROFILE, example_of, faults_of, key_of_example, read, write
 
@@ -41,7 +41,7 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
 def test_the_example_of_every_kind_is_a_manifest(tmp_path: Path, name: str) -> None:
     """Ours: members have the names of REST, but a member `kind` is `type` (CFG-1)."""
     kind = MANIFEST_KINDS[name]
-    key = key_of(kind)
+    key = key_member(kind)
     path = tmp_path / "one.json"
     path.write_text(json.dumps(example_of(name)))
 
