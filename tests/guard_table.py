@@ -1647,6 +1647,12 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
             "test_a_text_is_searched_as_it_is_stored",
         ),
     },
+    "tests/unit/app/test_local_programs.py": {
+        "printed-key-for-one-person": (NEVER, "test_a_shared_gateway_prints_no_key_and_opens_no_address"),
+    },
+    "tests/behaviour/programs/test_imports.py": {
+        "code-import-servers": (ALWAYS, "test_a_fetched_document_permits_no_address_of_this_machine"),
+    },
     "tests/unit/app/python/test_registrations.py": {
         "code-of-its-tenant": (ALWAYS, "test_one_name_for_different_tenants_is_two_primitives"),
     },

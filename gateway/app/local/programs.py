@@ -55,7 +55,7 @@ def local_settings(settings: Settings, reachable: Sequence[str]) -> Settings | N
 
     None if others use the gateway too.
     """
-    if not settings.is_for_one_person:
+    if not settings.is_for_one_person:  # guard: printed-key-for-one-person
         return None
     return settings.model_copy(
         update={"egress_allow": (*settings.egress_allow, *reachable), "log_level": level_of(settings)}

@@ -82,7 +82,8 @@ def import_document(wanted: CodeImport, *, egress_allow: Iterable[str]) -> Impor
         raise InvalidDocument(f"{document.place}: no operation became a tool: {'; '.join(reasons) or 'none selected'}")
     levels = _levels(wanted.safety, source.compilation.operations)
     tenants = None if wanted.tenants is None else read_tenants(wanted.tenants)
-    if document.url is None:  # the servers of a fetched document are not the program's own choice
+    # the servers of a fetched document are not the choice of the program
+    if document.url is None:  # guard: code-import-servers
         origins = (one.plan.origin for one in source.compilation.operations)
         permitted += [address for origin in origins if (address := loopback_address(origin)) is not None]
     return ImportedDocument(

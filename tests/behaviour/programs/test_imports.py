@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import anyio.to_thread
 import pytest
 from structlog.testing import capture_logs
 
@@ -62,8 +63,6 @@ async def test_a_document_is_given_in_every_form(form: str, tmp_path: Path) -> N
         }
         given = forms.get(form)
         if given is None:
-            import anyio.to_thread  # noqa: PLC0415
-
             url = f"{upstream.url}/openapi.json"
             report = await anyio.to_thread.run_sync(lambda: gateway.import_openapi("pets", url))
         else:
@@ -213,3 +212,18 @@ async def test_an_import_is_served_to_tenants(database_url: str, redis_url: str)
             entries = (await running.admin.get("/tenants/acme/audit")).json()["items"]
             assert [one["outcome"] for one in entries if one["target"] == "get_pet"] == ["ok"]
         assert (len(allowed.seen), private.seen) == (1, [])
+
+
+async def test_a_fetched_document_permits_no_address_of_this_machine() -> None:
+    """Ours: a program names the URL of a document, but not the servers in it; its `base_url` does (PRG-1, SEC-1)."""
+    async with recording_upstream() as host, recording_upstream() as private:
+        host.body = json.dumps(pets(private.url)).encode()
+        gateway, url = Gateway(), f"{host.url}/openapi.json"
+        await anyio.to_thread.run_sync(lambda: gateway.import_openapi("pets", url))
+        async with gateway.client() as client:
+            assert (await client.call_tool("list_pets")).is_error
+        assert private.seen == []
+        base = f"{private.url}/v1"
+        await anyio.to_thread.run_sync(lambda: gateway.import_openapi("pets", url, base_url=base, prefix="own"))
+        async with gateway.client() as client:
+            assert not (await client.call_tool("own_list_pets")).is_error
