@@ -38,6 +38,7 @@ class Stand:
         """Remove every tenant, and reset the upstreams."""
         for upstream in self.upstreams:
             upstream.reset()
+        await self._remove_operators()
         found = await self._tenants()
         for tenant in found:
             await self._remove(tenant)
@@ -52,6 +53,16 @@ class Stand:
         return [
             str(row["slug"]) for row in await self.owner.fetch("select slug from tenants where id <> '_installation'")
         ]
+
+    async def _remove_operators(self) -> None:
+        """Remove what belongs to the installation itself."""
+        if self.owner.is_closed():
+            return
+        for table in ("operator_keys", "operator_grants", "issuers"):
+            rows = await self.owner.fetch(f"select name from {table} where tenant_id = '_installation'")
+            for row in rows:
+                gone = await self.gateway.admin.delete(f"/{table.replace('_', '-')}/{row['name']}")
+                gone.raise_for_status()
 
     async def _remove(self, tenant: str) -> None:
         with anyio.fail_after(60):

@@ -24,7 +24,7 @@ async def walk_kinds(walk: Walk) -> None:
     animals = {"name": "animals", "prefix": "animals", "document": pets("https://pets.example")}
     await walk.ask("POST", f"{ACME}/sources", 201, json=animals)
     for kind in KINDS:
-        await _walk_kind(walk, kind)
+        await walk_kind(walk, kind)
     await walk.ask("DELETE", f"{ACME}/sources/animals", 204)
     await _walk_manifests(walk)
     await walk.ask("DELETE", f"{ACME}/resource-templates?uri={quote('note://{id}', safe='')}", 204)
@@ -48,8 +48,9 @@ async def _walk_manifests(walk: Walk) -> None:
     await walk.ask("DELETE", f"{ACME}/webhooks/applied", 204)
 
 
-async def _walk_kind(walk: Walk, kind: Kind[Any]) -> None:
-    path = f"{ACME}/{kind.plural}"
+async def walk_kind(walk: Walk, kind: Kind[Any]) -> None:
+    """Create, show, set, change and delete an object of one kind."""
+    path = f"/{kind.plural}" if kind.is_operators else f"{ACME}/{kind.plural}"
     has_key = kind.keyed != "id"
     key = "walked" if kind.is_named else "note://walked"
     key = "memo://walked/{id}" if kind.keyed == "uri_template" else key
