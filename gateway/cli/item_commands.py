@@ -71,7 +71,10 @@ def add_action(
 
     With a result, such as `revoked`, it asks first on a terminal, and prints the result.
     """
-    shown = describe or (lambda _, done: render_fields(done))
+
+    def shown(name: str, done: JsonObject) -> Shown:
+        return describe(name, done) if describe else render_fields(done)
+
     action = ObjectAction(
         send=lambda context, item: context.admin.send("POST", naming.path(context, item, verb)),
         describe=lambda name, done: f"{result} {name}" if result else shown(name, done),

@@ -9,15 +9,13 @@ from gateway.kinds.kind import Kind
 _MODULES = (primitives, selections, updates, deliveries, identity, operators, sources, credentials)
 
 
-def _is_collected(one: object) -> TypeGuard[Kind[Any]]:
-    return isinstance(one, Kind) and one.has_collection
+def _is_kind(one: object) -> TypeGuard[Kind[Any]]:
+    return isinstance(one, Kind)
 
 
-EVERY_KIND: Sequence[Kind[Any]] = tuple(
-    one for module in _MODULES for one in vars(module).values() if isinstance(one, Kind)
-)
+EVERY_KIND: Sequence[Kind[Any]] = tuple(one for module in _MODULES for one in vars(module).values() if _is_kind(one))
 """All kinds, also those whose objects are created by hand."""
-_ALL = [one for module in _MODULES for one in vars(module).values() if _is_collected(one)]
+_ALL = [one for one in EVERY_KIND if one.has_collection]
 
 KINDS: Sequence[Kind[Any]] = tuple(one for one in _ALL if not one.is_operators)
 """The kinds of a tenant's objects."""

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def calls_in(line: str) -> list[list[str]]:
     return [words[words.index("gateway") + 1 :] for words in split]
 
 
-def parse(words: list[str]) -> tuple[str, ...]:
+def parse(words: Sequence[str]) -> tuple[str, ...]:
     """Parse the words as click does for a run; return the path of the command."""
     path: list[str] = []
     context = gateway.make_context("gateway", list(words))

@@ -5,7 +5,7 @@ character that a shell treats specially are offered.
 """
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 import httpx
@@ -53,7 +53,8 @@ def is_plain(name: str) -> bool:
 
 def _given(context: click.Context) -> list[str]:
     """The names before the incomplete one."""
-    return [word for value in context.params.values() if isinstance(value, tuple) for word in value if word]
+    several = [cast("tuple[object, ...]", value) for value in context.params.values() if isinstance(value, tuple)]
+    return [word for words in several for word in words if isinstance(word, str)]
 
 
 def _client() -> "AdminContext | None":

@@ -26,7 +26,11 @@ def naming_of(kind: Kind[Any]) -> Naming:
         return naming_by_key(kind, metavar=kind.keyed.upper(), is_operators=True)
     if kind.is_found_by_key or kind.key_in:
         naming = naming_by_key(kind, metavar="URI" if kind.is_found_by_key else "NAME")
-        return replace(naming, find=lambda context, name: segment_of(context, kind, name))
+
+        def find(context: AdminContext, name: str) -> str:
+            return segment_of(context, kind, name)
+
+        return replace(naming, find=find)
     if kind.address == "id":
         return naming_by_id(kind, metavar=f"{known_by(kind)[0].upper()}|ID")
     return naming_by_key(kind, metavar="NAME")

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ async def test_a_completion_fails_silently(terminal: Terminal, gateway: RunningG
 
 
 @contextmanager
-def _slow_server() -> Iterator[str]:
+def _slow_server() -> Generator[str]:
     """A server that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -57,4 +57,4 @@ def test_a_wrong_example_is_found() -> None:
         "audit tail --since soon",
     ):
         with pytest.raises(click.ClickException):
-            parse(wrong.split())
+            parse([*wrong.split()])

@@ -1,7 +1,7 @@
 """Tables and times on a terminal of a given width."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -21,7 +21,7 @@ _HOSTILE = (
 
 
 @contextmanager
-def terminal(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Iterator[list[str]]:
+def terminal(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Generator[list[str]]:
     """A terminal of 80 cells as standard output; the list has its text after the block."""
     with monkeypatch.context() as patch, screen() as (stream, text):
         for name, value in ({"COLUMNS": "80", "NO_COLOR": "1"} | variables).items():
