@@ -164,6 +164,8 @@ class OpenChanges:
         """Functions that run after the commit of the changes and their event, such as for another event."""
         self.revision: int | None = None
         """The revision of the last change; None before the first."""
+        self.installation: CatalogMoved | None = None
+        """The event of the last entry that was copied to the trail of the installation; None without one."""
         self.owner: OwningSet | None = None
         """The set of manifests that makes the changes; None for changes by hand."""
         self.origin: Mapping[str, object] = {}
@@ -206,7 +208,7 @@ class OpenChanges:
         entry.detail |= self.origin
         await record(self.tenant, self.catalog, entry, db=self.db, by=self.by, revision=self.revision)
         if entry.is_installations:
-            self.announce(await copy_to_installation(self.tenant, self.catalog, entry, db=self.db, by=self.by))
+            self.installation = await copy_to_installation(self.tenant, self.catalog, entry, db=self.db, by=self.by)
 
 
 @asynccontextmanager
@@ -221,6 +223,8 @@ async def open_changes(tenant: TenantId, catalog: CatalogContext, *, by: Author)
         await announce(catalog, CatalogMoved(tenant=tenant, revision=opened.revision))
     for follow in opened.later:
         await follow()
+    if opened.installation is not None:
+        await announce(catalog, opened.installation)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from gateway.catalog.kinds.engines.single_object import SingleObject
 from gateway.catalog.kinds.singletons import SINGLE_OBJECTS
 from gateway.catalog.transaction import Author, open_changes
 from gateway.domain.events import CatalogMoved
+from gateway.domain.identifiers import INSTALLATION
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import PreconditionFailed
 from gateway.kinds.singletons import SINGLETONS
@@ -60,6 +61,7 @@ async def test_one_transaction_holds_changes_of_all_singletons(changes: Changes)
     async with open_changes(changes.tenant.id, changes.catalog, by=BY) as opened:
         for single in SINGLE_OBJECTS:
             await single.write(opened, partial(_example, single))
-    [event] = changes.events
+    [event, of_installation] = changes.events  # its trail has copies of what only the operator changes
+    assert of_installation.tenant == INSTALLATION
     assert event == CatalogMoved(tenant=changes.tenant.id, revision=opened.revision or 0)
     assert await _actions(changes) == [f"{one.kind.name}.update" for one in SINGLE_OBJECTS]

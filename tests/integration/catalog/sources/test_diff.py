@@ -15,6 +15,7 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter
 from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
+from gateway.domain.identifiers import INSTALLATION
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import PEPPER_PURPOSE, Scope, digest_key
 from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, Decision, Policy, PolicyRule
@@ -70,7 +71,7 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
         await step()
         expected.insert(0, action)
         assert await _state(changes) == (before + 1, expected)
-        moved = [event for event in changes.events if isinstance(event, CatalogMoved)]
+        moved = [one for one in changes.events if isinstance(one, CatalogMoved) and one.tenant != INSTALLATION]
         assert moved == [CatalogMoved(tenant=tenant, revision=before + 1)]
         told = [event for event in changes.events if isinstance(event, KeyChanged)]
         assert [event.key for event in told] == [key.id] * action.startswith("key.")
@@ -170,7 +171,10 @@ async def test_a_removed_tenant_is_gone_with_everything(changes: Changes) -> Non
     key, _ = await KEYS.create_with_secret(tenant, catalog, new_key(), by=BY)
     await imports.import_source(tenant, catalog, PETS, by=BY)
     await TENANTS.remove(tenant, catalog, tenant, by=BY)
-    assert changes.events[-1] == TenantRemoved(tenant=tenant)
+    *_, removed, moved = changes.events
+    assert removed == TenantRemoved(tenant=tenant)
+    assert isinstance(moved, CatalogMoved)
+    assert moved.tenant == INSTALLATION
     for attempt in (
         tenants.get_tenant(tenant, catalog),
         tenants.find_tenant(catalog, "acme"),
