@@ -158,7 +158,7 @@ async def test_the_issuers_of_operators_are_the_installations(office: Office) ->
 
 
 async def test_keys_are_switched_off_where_people_administer(servers: TestServers) -> None:
-    """Ours: with `tokens`, keys end as soon as people administer, and not before, so no operator is locked out (OPR-3)."""
+    """Ours: with `tokens`, keys end as soon as people administer, and not before, so none is locked out (OPR-3)."""
     with servers.database() as database:
         async with (
             recording_upstream() as upstream,

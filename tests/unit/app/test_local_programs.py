@@ -26,7 +26,7 @@ def test_a_shared_gateway_prints_no_key_and_opens_no_address(shared: dict[str, A
 
 
 def test_a_gateway_for_one_person_may_call_the_addresses_of_its_program() -> None:
-    """Ours: beside those of the settings; its logs begin at warnings, unless the settings have another level (PRG-1)."""
+    """Ours: beside those of the settings; its logs begin at warnings unless set otherwise (PRG-1)."""
     quiet = local_settings(Settings.model_validate({"egress_allow": ("10.0.0.1:80",)}), ("127.0.0.1:9",))
     loud = local_settings(Settings.model_validate({"log_level": "info"}), ())
 
