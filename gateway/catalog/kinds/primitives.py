@@ -203,7 +203,7 @@ async def _with_levels(
     return [Listed(item=one, hides_code=(one.family, one.name) in names) for one in effective]
 
 
-async def _refuse_foreign(family: Family, tenant: TenantId, catalog: CatalogContext, db: Db, *, name: str) -> None:
+async def _refuse_foreign(tenant: TenantId, catalog: CatalogContext, db: Db, name: str, *, family: Family) -> None:
     """Refuse a change of a primitive that is imported, built in, registered in code, or of a live source.
 
     Raises:
@@ -237,7 +237,7 @@ def _collection(kind: Kind[Own], stored: Rows[Own]) -> PrimitiveCollection[Own]:
         written=_written,
         describe=_describe,
         compute=_read_statuses,
-        refuse_foreign=partial(_refuse_foreign, kind.of.family),
+        refuse_foreign=partial(_refuse_foreign, family=kind.of.family),
         tag=_tag,
         is_heavy=True,
     )

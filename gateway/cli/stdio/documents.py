@@ -65,16 +65,17 @@ def serve_documents(claimed: ClaimedStreams, specs: Sequence[str], options: Stdi
     pairs = zip(arguments, documents, strict=True)
     reachable = chain.from_iterable(find_loopback(given, base_url=document.base_url) for given, document in pairs)
     upstream = UpstreamClient(egress_allow=(*configuration.egress_allow, *reachable))
-    run(claimed, partial(_serve, documents, _local_options(options), _policy(options), upstream))
+    local, policy = _local_options(options), _policy(options)
+    run(claimed, partial(_serve, documents=documents, options=local, policy=policy, upstream=upstream))
 
 
 async def _serve(
+    streams: StdioStreams,
+    *,
     documents: Sequence[LocalDocument],
     options: LocalOptions,
     policy: Policy,
     upstream: UpstreamClient,
-    *,
-    streams: StdioStreams,
 ) -> None:
     async with TaskSupervisor() as tasks, upstream:
         sources: list[LocalSource] = []
