@@ -107,8 +107,10 @@ async def test_the_installation_is_in_no_path(operators: Operators) -> None:
     """Ours: the tenant that owns operators is no tenant for any request, of whichever principal (OPR-3, TEN-1)."""
     for slug in ("_installation", "*", "%2A", "ten_installation"):
         for path in ("", "/keys", "/audit", "/policy", "/people"):
-            for ask in (operators.gateway.admin.request, lambda *a: operators.ask("administrator", *a)):
-                answer = await ask("GET", f"/tenants/{slug}{path}")
+            for answer in (
+                await operators.gateway.admin.get(f"/tenants/{slug}{path}"),
+                await operators.ask("administrator", "GET", f"/tenants/{slug}{path}"),
+            ):
                 assert (answer.status_code, answer.json()["detail"]) == (_MISSING, _NO_TENANT), (slug, path)
         assert (await operators.gateway.admin.delete(f"/tenants/{slug}")).status_code == _MISSING
     listed = await operators.gateway.admin.get("/tenants")

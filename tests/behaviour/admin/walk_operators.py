@@ -1,5 +1,7 @@
 """A walk through the routes of the installation: operators, issuers, people, and the trail."""
 
+from typing import Any
+
 import orjson
 
 from gateway.kinds.index import OPERATORS_KINDS
@@ -22,7 +24,7 @@ async def walk_operators(walk: Walk, gateway: RunningGateway, upstream: Recordin
             await walk.ask("DELETE", f"/{kind.plural}/second", 204)
     issuer = new_issuer(upstream)
     issuer.publish()
-    body = {"name": "staff", "url": issuer.url, "rules": [{}]}
+    body: dict[str, Any] = {"name": "staff", "url": issuer.url, "rules": [{}]}
     made = await walk.ask("POST", "/issuers", 201, json=body)
     assert made.headers["location"] == "/admin/v1/issuers/staff"
     await walk.ask("POST", "/issuers", 409, json=body)

@@ -59,7 +59,7 @@ async def office(servers: TestServers) -> AsyncGenerator[Office]:
                 await gateway.create_tenant(slug)
             issuer = new_issuer(upstream)
             issuer.publish()
-            body = {"name": "corp", "url": issuer.url, "rules": [{}]}
+            body: dict[str, Any] = {"name": "corp", "url": issuer.url, "rules": [{}]}
             made = await gateway.admin.post("/issuers", json=body)
             assert made.status_code == 201, made.text
             assert made.headers["location"].endswith("/admin/v1/issuers/corp")
@@ -149,7 +149,13 @@ async def test_the_issuers_of_operators_are_the_installations(office: Office) ->
     assert [one["name"] for one in listed] == ["corp"]
     assert (await office.gateway.admin.get("/tenants/acme/issuers")).json()["items"] == []
     sign_in = {"client_id": "gateway", "client_secret": "secret"}
-    body = {"name": "other", "url": "https://login.example", "rules": [{}], "sign_in": sign_in, "enabled": False}
+    body: dict[str, Any] = {
+        "name": "other",
+        "url": "https://login.example",
+        "rules": [{}],
+        "sign_in": sign_in,
+        "enabled": False,
+    }
     refused = await office.gateway.admin.post("/issuers", json=body)
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/sign_in")
     people = {"name": "all", "role": "support", "who": ["people"]}

@@ -32,7 +32,7 @@ async def resolve_tenants(db: Db, named: Sequence[str] | None) -> tuple[str, ...
 async def slugs_of(db: Db, limits: Sequence[Sequence[str] | None]) -> Sequence[tuple[str, ...] | None]:
     """The sorted slugs of the tenants to which each of several roles is limited; the id of a deleted one."""
     wanted = {one for each in limits for one in each or ()}
-    slugs = await tenants.slugs(db, wanted) if wanted else {}
+    slugs = await tenants.slugs(db, wanted)
     return [None if each is None else tuple(sorted(slugs.get(one, one) for one in each)) for each in limits]
 
 
