@@ -176,9 +176,8 @@ async def test_keys_are_switched_off_where_people_administer(servers: TestServer
             issuer.publish()
             office = Office(gateway, issuer)
             key = (await gateway.admin.post("/operator-keys", json={"name": "k", "role": "support"})).json()["secret"]
-            (
-                await gateway.admin.post("/issuers", json={"name": "corp", "url": issuer.url, "rules": [{}]})
-            ).raise_for_status()
+            corp: dict[str, Any] = {"name": "corp", "url": issuer.url, "rules": [{}]}
+            (await gateway.admin.post("/issuers", json=corp)).raise_for_status()
             assert (await office.ask(key, "GET", "/tenants")).status_code == 200
             body = {"name": "platform", **GRANTS["platform"]}
             (await gateway.admin.post("/operator-grants", json=body)).raise_for_status()
