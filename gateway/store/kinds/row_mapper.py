@@ -94,7 +94,7 @@ class RowMapper(Generic[T]):
     @cached_property
     def _of_status(self) -> Sequence[Member]:
         status = status_of(self.of)
-        members = [] if status is None else members_of(status)
+        members: Sequence[Member] = () if status is None else members_of(status)
         return [one for one in members if one.column in self.table.c and one.column != SECRET_TIME]
 
     @cached_property
