@@ -149,13 +149,13 @@ def _try_all(guards: Sequence[Guard], copies: Sequence[Copy]) -> list[Outcome]:
     free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
     for copy in copies:
         copy.check_origin()
-        copy.run(["--collect-only", "tests/unit/house"], keeps_bytecode=True)
+        copy.run(["--collect-only", "tests/unit/repository"], keeps_bytecode=True)
         free.put(copy)
     tests = list(dict.fromkeys(guard.test for guard in guards))
     files = {name: files[0] for name, files in places(ROOT).items()}
-    code, said = copies[0].run(tests, keeps_bytecode=True, patience_s=_ALL_PATIENCE_S)
+    code, reported = copies[0].run(tests, keeps_bytecode=True, patience_s=_ALL_PATIENCE_S)
     if code != _GREEN:
-        sys.exit(f"the tests are not green with all guards in place:\n{said[-4000:]}")
+        sys.exit(f"the tests are not green with all guards in place:\n{reported[-4000:]}")
 
     def attempt(guard: Guard) -> Outcome:
         copy = free.get()

@@ -115,8 +115,8 @@ def all_tests() -> dict[str, str]:
 def tests_by_promise() -> dict[str, list[str]]:
     """The tests that name each promise in their docstrings."""
     found: dict[str, list[str]] = {}
-    for test, said in all_tests().items():
-        for promise in sorted(set(PATTERN.findall(said))):
+    for test, reported in all_tests().items():
+        for promise in sorted(set(PATTERN.findall(reported))):
             found.setdefault(promise, []).append(test)
     return found
 

@@ -23,8 +23,6 @@ PAGES = (
 )
 MAX_WORDS_OF_SENTENCE = 25
 MAX_WORDS_OF_CELL = 20
-NAMES_UNCHECKED = (TESTS,)
-"""Folders whose names are not checked yet."""
 QUESTIONS = frozenset({"whether", "what", "how", "when", "where", "who", "whom", "whose", "which", "why"})
 _CLAUSES = frozenset({"when", "where"})
 """Words that may begin the sentence after a prefix such as `Ours:`, as a clause of time or place."""
@@ -59,7 +57,7 @@ def complaints(paths: Iterable[Path]) -> Iterator[str]:
         shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
         tree = ast.parse(text)
         is_test = path.is_relative_to(TESTS)
-        for line, name in [] if any(map(path.is_relative_to, NAMES_UNCHECKED)) else _names(tree):
+        for line, name in _names(tree):
             for word in filter(UNUSUAL.fullmatch, (part.lower() for part in _WORDS.findall(name))):
                 yield f"{shown}:{line}: avoid {word!r} in the name {name}"
             yield from unclear_test(f"{shown}:{line}", name)

@@ -200,7 +200,7 @@ async def test_an_approval_that_came_before_a_denial_runs_nothing(
     assert len(upstream.seen) == sent
 
 
-async def test_a_cursor_of_one_persons_list_is_none_of_anothers(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+async def test_a_cursor_is_bound_to_the_list_of_one_person(gateway: RunningGateway, issuer: LocalIssuer) -> None:
     """Ours: a cursor names the view for which it was made (RES-3, TEN-5)."""
     await gateway.import_document("acme", many("http://127.0.0.1:1", 120), name="many")
     await put(gateway, deny(["everyone"], ["group:corp:eng"], names=["op_0000"]))
@@ -317,7 +317,7 @@ async def test_a_token_for_reading_sees_and_calls_safe_tools_only(
     assert (await gateway.admin.post("/tenants/acme/tools/create_pet/explain", json=body)).json()["visible"]
 
 
-async def test_what_a_token_started_is_not_for_a_lesser_one(
+async def test_results_of_a_token_are_hidden_from_a_weaker_one(
     gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream
 ) -> None:
     """Ours: tasks and approvals of a person are out of reach for another application's token for reading (IDN-4).
@@ -375,7 +375,7 @@ async def test_a_default_that_hides_the_query_tools_is_reported(gateway: Running
     assert others == [[], []]
 
 
-async def test_rules_of_a_later_release_fail_for_nobody_but_whom_they_name(
+async def test_rules_of_a_later_release_fail_only_for_their_subjects(
     gateway: RunningGateway, issuer: LocalIssuer, database: TestDatabase
 ) -> None:
     """Ours: calls of the tenant go on, an unknown denial denies, and no replacement loses it unseen (IDN-4)."""

@@ -223,7 +223,7 @@ async def test_the_old_transport_takes_tokens_for_itself_alone(gateway: RunningG
     assert {entry["subject"] for entry in entries} == {"corp:ada", "corp:bob"}
 
 
-async def test_an_issuer_that_hangs_holds_up_its_own_tenant_only(
+async def test_an_issuer_that_hangs_delays_its_own_tenant_only(
     gateway: RunningGateway, issuer: LocalIssuer, upstream: RecordingUpstream, database: TestDatabase, redis_url: str
 ) -> None:
     """Ours: while one tenant's issuer sends no keys, people of another and keys of this one are served (ISO-2)."""

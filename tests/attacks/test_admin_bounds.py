@@ -45,7 +45,7 @@ async def owner(gateway: RunningGateway) -> Owner:
     return Owner(gateway, key)
 
 
-async def test_an_owner_grants_only_what_is_delegated(gateway: RunningGateway, owner: Owner) -> None:
+async def test_an_owner_grants_only_delegated_scopes(gateway: RunningGateway, owner: Owner) -> None:
     """Ours: no further owner, no scope and no lifetime beyond the operator's bounds; the operator has none (IDN-4)."""
     for scopes in (["admin"], ["mcp", "audit"], ["audit"]):
         refused = await owner.create(*scopes)
@@ -63,7 +63,7 @@ async def test_an_owner_grants_only_what_is_delegated(gateway: RunningGateway, o
     await gateway.create_key("acme", "audit")
 
 
-async def test_an_owner_does_not_renew_what_it_may_not_grant(gateway: RunningGateway, owner: Owner) -> None:
+async def test_an_owner_does_not_rotate_keys_beyond_its_bounds(gateway: RunningGateway, owner: Owner) -> None:
     """Ours: rotation shows the text of a key, so it is a grant; taking a secret away is none (IDN-4)."""
     await gateway.create_key("acme", "audit", "admin")
     keys = (await gateway.admin.get("/tenants/acme/keys")).json()["items"]

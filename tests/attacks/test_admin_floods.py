@@ -77,7 +77,7 @@ async def _is_served(gateway: RunningGateway, key: str) -> bool:
     return (await gateway.rpc("third", key, "tools/call", {"name": "hello", "arguments": {}})).status_code == 200
 
 
-async def test_a_flood_of_validate_is_cut_to_what_the_key_may(calm: RunningGateway, gateway: RunningGateway) -> None:
+async def test_a_flood_of_validate_is_limited_to_the_keys_rate(calm: RunningGateway, gateway: RunningGateway) -> None:
     """Security review 8: 100 KB schemas, 80 a second, moved a neighbour x 6.1; a few of them pass now (ISO-6)."""
     key = await calm.create_key("evil", "admin")
     properties = {f"field_{number}": {"type": "string", "description": "x" * 70} for number in range(900)}

@@ -447,7 +447,7 @@ async def test_a_handler_names_nothing_of_another_tenant(two: Two) -> None:
     """Ours: tools, operations and credentials of another tenant are what missing ones are to a handler (TEN-1)."""
     headers = {"authorization": f"Bearer {two.keys['admin']}"}
 
-    async def said(owner: str) -> list[object]:
+    async def reported(owner: str) -> list[object]:
         """Responses to handlers that name objects of this owner."""
         url = {"kind": "http", "method": "GET", "url": URL}
         handlers: list[dict[str, Any]] = [
@@ -462,7 +462,7 @@ async def test_a_handler_names_nothing_of_another_tenant(two: Two) -> None:
         assert {answer.status_code for answer in answers} == {422}
         return [[fault["reason"].replace(owner, "?") for fault in answer.json()["errors"]] for answer in answers]
 
-    assert await said("zoo") == await said("none")
+    assert await reported("zoo") == await reported("none")
 
 
 async def test_a_cursor_of_one_tenant_opens_no_list_of_another(two: Two) -> None:

@@ -182,8 +182,8 @@ def _attack(
         with session:
             send()
     except BaseExceptionGroup as found:  # the event loop's thread would not survive a group
-        said = "\n".join(str(one)[:2000] for one in found.exceptions)
-        raise AssertionError(f"{method} {route}: {said}") from None
+        reported = "\n".join(str(one)[:2000] for one in found.exceptions)
+        raise AssertionError(f"{method} {route}: {reported}") from None
 
 
 def _send(target: Target, session: requests.Session, case: Any, who: Caller) -> int:

@@ -114,7 +114,7 @@ REPROS: dict[str, tuple[dict[str, Any], object]] = {
 
 @pytest.mark.parametrize("name", REPROS)
 @pytest.mark.parametrize("examine", [False, True], ids=["loop", "child"])
-def test_refusing_takes_little_memory_whatever_the_schema(name: str, examine: bool, refuser: Refuser) -> None:
+def test_a_refusal_takes_little_memory_for_every_schema(name: str, examine: bool, refuser: Refuser) -> None:
     """Ours: checking and explaining takes at most ten times the body, or is not done (ISO-2)."""
     schema, instance = REPROS[name]
     if examine and name in ENDLESS:
@@ -139,7 +139,7 @@ ENDLESS = {"nested unevaluatedProperties, tiny value", "oneOf 300 consts x 200,0
         "nested unevaluatedProperties, tiny value",
     ],
 )
-def test_a_dear_check_is_not_made_on_the_event_loop(name: str) -> None:
+def test_an_expensive_check_leaves_the_event_loop(name: str) -> None:
     """Ours: the product of schema and value is counted; a child process continues where the event loop stops
     (ISO-2).
     """
@@ -190,7 +190,7 @@ DEAR: dict[str, tuple[dict[str, Any], object]] = {
 
 
 @pytest.mark.parametrize("name", DEAR)
-def test_whatever_multiplies_the_work_is_counted(name: str) -> None:
+def test_every_factor_of_the_work_is_counted(name: str) -> None:
     """Ours: each of these takes the event loop long, or a factor away from it; none is made there (ISO-2)."""
     schema, instance = DEAR[name]
     validator = compile_input(_definition(schema))
@@ -313,12 +313,12 @@ def test_violations_are_collected_of_small_values_only() -> None:
     """Ours: a large argument is named, not searched (ISO-2)."""
     validator = compile_input(_definition({"properties": {"x": {"type": "string"}, "y": {"type": "integer"}}}))
 
-    assert _told(validator.check({"x": ["z" * 20_000]})) == [("/x", 'is not of type "string"')]
-    assert _told(validator.check({"x": ["z" * 20_000], "y": "no"}))[1][0] == "/y"
-    assert _told(validator.check({"x": "z" * 20_000, "y": "no"})) == [("/y", '"no" is not of type "integer"')]
+    assert _notified(validator.check({"x": ["z" * 20_000]})) == [("/x", 'is not of type "string"')]
+    assert _notified(validator.check({"x": ["z" * 20_000], "y": "no"}))[1][0] == "/y"
+    assert _notified(validator.check({"x": "z" * 20_000, "y": "no"})) == [("/y", '"no" is not of type "integer"')]
 
 
-def _told(found: object) -> list[tuple[str, str]]:
+def _notified(found: object) -> list[tuple[str, str]]:
     assert isinstance(found, tuple)
     faults = cast("tuple[Fault, ...]", found)
     return [(fault.pointer, fault.reason) for fault in faults]

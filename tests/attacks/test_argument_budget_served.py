@@ -64,7 +64,7 @@ def _text(result: dict[str, Any]) -> str:
     return text
 
 
-async def test_a_large_call_that_lacks_sixty_arguments_is_told_which(evil: Evil) -> None:
+async def test_a_large_call_without_sixty_arguments_names_them(evil: Evil) -> None:
     """Ours: the refusal of 0.65 MB takes no gigabyte; it still names the missing member (CAL-2, ISO-2)."""
     await evil.add("sixty", {"required": [f"r{number}" for number in range(60)]})
     result = await evil.call("sixty", {f"key-of-some-length-{number:08}": number for number in range(16_000)})
@@ -73,7 +73,7 @@ async def test_a_large_call_that_lacks_sixty_arguments_is_told_which(evil: Evil)
     assert '"r0" is a required property' in _text(result)
 
 
-async def test_a_dear_call_is_checked_beside_the_event_loop_and_made(evil: Evil) -> None:
+async def test_an_expensive_call_is_checked_beside_the_event_loop_and_made(evil: Evil) -> None:
     """Ours: a value that takes long to check is taken or refused by its schema, as a small one is (ISO-2)."""
     await evil.add("dear", COSTLY)
     names = {f"k{number}": number for number in range(19_000)}
@@ -121,7 +121,7 @@ async def test_a_schema_that_multiplies_by_itself_refuses_the_smallest_call(evil
     assert "send less in one call" in _text(result)
 
 
-async def test_a_result_is_held_to_a_dear_schema_within_the_same_bounds(evil: Evil) -> None:
+async def test_a_result_is_checked_by_an_expensive_schema_within_the_same_bounds(evil: Evil) -> None:
     """Ours: output schemas are a tenant's own, too (ISO-2, TDF-5)."""
     made = tool("answering", {"kind": "template", "json": {"k": 1, "m": 2}})
     made["definition"]["outputSchema"] = {"type": "object", **_unevaluated(26)}
@@ -163,7 +163,7 @@ async def test_merged_arguments_are_checked_within_the_same_bounds(evil: Evil) -
     assert len(evil.upstream.seen) == 1
 
 
-async def test_trying_a_dear_call_has_the_same_bounds(evil: Evil) -> None:
+async def test_a_trial_of_an_expensive_call_has_the_same_bounds(evil: Evil) -> None:
     """Ours: the admin's trial is one more way to a check (ISO-2)."""
     await evil.add("tried", _unevaluated(26))
     answer = await evil.gateway.admin.post("/tenants/evil/tools/tried/try", json={"arguments": {"k": 1}})

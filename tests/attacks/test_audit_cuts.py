@@ -204,7 +204,7 @@ async def test_an_edit_of_a_cut_is_found(world: TrailWorld, edit: str, fault: st
     assert not _verify(world, await _export(world)).is_whole
 
 
-async def test_a_record_of_another_tenant_is_none(world: TrailWorld) -> None:
+async def test_a_record_of_another_tenant_does_not_verify(world: TrailWorld) -> None:
     """Ours: a signed record moved to another tenant's chain has the wrong signature (TEN-1)."""
     await _cut(world)
     async with world.replica() as replica:

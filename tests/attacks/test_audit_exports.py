@@ -248,7 +248,7 @@ async def test_sealed_members_of_one_name_are_refused(world: TrailWorld) -> None
 
 
 @pytest.mark.parametrize("edit", ["update audit_entries set outcome = 'x'", "delete from audit_entries"])
-async def test_what_the_gateway_finds_is_in_the_export(world: TrailWorld, edit: str) -> None:
+async def test_an_edit_before_the_export_is_named_by_the_export(world: TrailWorld, edit: str) -> None:
     """Ours: an edit of the database before the export is named by the export (SAF-4, SAF-8)."""
     await world.edit(f"{edit} where {{t}} and writer <> 'catalog' and seq = 2")
 
@@ -261,7 +261,7 @@ async def test_what_the_gateway_finds_is_in_the_export(world: TrailWorld, edit: 
     assert matching.is_whole is False
 
 
-async def test_a_filter_exports_what_matches(world: TrailWorld) -> None:
+async def test_a_filter_exports_matching_entries(world: TrailWorld) -> None:
     """Ours: a part of a trail is signed with its filter, and each entry in it was verified (SAF-8)."""
     text = await _export(world, AuditFilter(tool="tool_1"))
 
@@ -275,7 +275,7 @@ async def test_a_filter_exports_what_matches(world: TrailWorld) -> None:
     assert _verify(world, changed).is_whole is False
 
 
-async def test_a_range_of_time_begins_and_ends_where_it_says(world: TrailWorld) -> None:
+async def test_a_range_of_time_begins_and_ends_at_its_bounds(world: TrailWorld) -> None:
     """Ours: `since` and `until` choose by the time of the entry, whatever the index that finds it (SAF-8)."""
     every = [line for line in _lines(await _export(world)) if line["type"] == "entry"]
     moments = sorted(line["at"] for line in every)
@@ -318,7 +318,7 @@ async def test_a_holder_of_the_keys_is_contradicted_by_a_head_elsewhere(world: T
     assert _verify(world, text, heads={last + 1: heads[last]}).is_whole is False
 
 
-async def test_the_program_stands_alone(world: TrailWorld, tmp_path: Path) -> None:
+async def test_the_verifier_is_one_file(world: TrailWorld, tmp_path: Path) -> None:
     """Ours: one copied file verifies, without the gateway beside it; its exit code is the result (SAF-8)."""
     program, export, broken = tmp_path / "audit_verifier.py", tmp_path / "export.jsonl", tmp_path / "broken.jsonl"
     program.write_bytes(Path(audit_verifier.__file__).read_bytes())

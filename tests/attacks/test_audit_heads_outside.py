@@ -276,22 +276,22 @@ async def test_an_older_tenant_is_adopted_and_then_anchored(database: TestDataba
     assert not cut.is_whole
 
 
-async def test_a_tenant_made_anew_under_a_slug_has_a_trail_of_its_own(world: TrailWorld) -> None:
+async def test_a_tenant_created_again_under_a_slug_has_its_own_trail(world: TrailWorld) -> None:
     """Ours: removing a tenant and making another of its name is no tampering (SAF-4)."""
     catalog = make_catalog(world.store, world.upstream)
     await TENANTS.remove(world.tenant, catalog, world.tenant, by=BY)
     again = await tenants.create_tenant(catalog, "acme", "Acme", by=BY)
-    anew = replace(world, tenant=again.id)
-    await _write(anew)
+    recreated = replace(world, tenant=again.id)
+    await _write(recreated)
 
-    trail = await anew.verify()
+    trail = await recreated.verify()
 
     assert trail.is_whole
     assert trail.anchor.state is AnchorState.CREATED
     assert next(chain for chain in trail.chains if chain.writer == "catalog").entries == 2
 
 
-async def test_the_gateway_writes_heads_where_its_settings_say(
+async def test_the_gateway_writes_heads_to_the_configured_places(
     database: TestDatabase, redis_url: str, tmp_path: Path
 ) -> None:
     """Ours: the file, the answer of verify and the metric, through the whole application (SAF-4, ADM-1)."""

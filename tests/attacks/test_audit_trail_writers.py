@@ -209,7 +209,7 @@ async def test_an_honest_trail_is_whole(world: TrailWorld) -> None:
 
 @pytest.mark.parametrize(("outside", "first"), _WAYS)
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name.replace(" ", "-"))
-async def test_what_was_taken_out_is_found(world: TrailWorld, attack: Attack, first: str) -> None:
+async def test_removed_entries_are_found(world: TrailWorld, attack: Attack, first: str) -> None:
     """Ours: a deletion is found whatever is deleted with it and whatever follows; service goes on (SAF-4, TEN-5)."""
     await world.edit(*attack.statements)
     is_hidden = not world.outside and not attack.inside

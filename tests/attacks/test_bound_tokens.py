@@ -87,7 +87,7 @@ async def test_an_introspected_token_is_bound_like_a_jwt(gateway: RunningGateway
     assert [answer.status_code for answer in answers] == [200, 401, 401]
 
 
-async def test_a_token_counts_only_as_what_it_is(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+async def test_a_bound_token_is_no_bearer_token_and_the_reverse(gateway: RunningGateway, issuer: LocalIssuer) -> None:
     """Ours: no bound token is a bearer token, also once it is cached, and no bearer token, key or token of the other
     kind of binding is a bound one (RFC 9449 section 7.2, TEN-2).
     """

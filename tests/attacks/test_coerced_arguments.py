@@ -102,7 +102,7 @@ async def test_two_readings_of_one_text_are_refused(
     assert upstream.seen == []
 
 
-async def test_the_trail_records_the_value_and_the_digest_of_what_was_sent(
+async def test_the_trail_records_the_value_and_the_digest_of_the_sent_arguments(
     gateway: RunningGateway, key: str, upstream: RecordingUpstream
 ) -> None:
     """Ours: rules of recorded arguments apply inside JSON text; equal requests have equal digests (SAF-3, SAF-4)."""

@@ -16,7 +16,7 @@ from gateway.handlers.redaction.redaction import Redactor
 from gateway.upstream.auth.token_endpoint import client_credentials, fetch_token
 from gateway.upstream.client import UpstreamClient
 from tests.support.encodings import ENCODINGS, Encoding
-from tests.support.household import ACME, Household
+from tests.support.handler_bench import ACME, HandlerBench
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 SECRETS = ('aB3/xY9+Qw=&<k>"7-zz', "sk-live-9aF3kQ7xZ2mN8pR4tV6wY1bC5dE0gHjK")
@@ -28,7 +28,7 @@ CHARSETS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1")
 class Echo:
     """A tenant with primitives of every family, all of which ask one upstream with one credential."""
 
-    house: Household
+    house: HandlerBench
     api: RecordingUpstream
 
     def keeps(self, secret: str) -> None:
@@ -44,7 +44,7 @@ class Echo:
 @pytest.fixture
 async def echo() -> AsyncGenerator[Echo]:
     async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
-        house = Household(upstream)
+        house = HandlerBench(upstream)
         request: dict[str, Any] = {"method": "GET", "url": f"{api.url}/x", "credential": "api"}
         house.has_tool("reads", {"kind": "http", **request})
         house.has_tool(
@@ -200,7 +200,7 @@ def _redacted(secret: str, kind: str, body: bytes, *, username: str | None = Non
     return Redactor((Credential(value=secret, username=username),)).redact(answer).body
 
 
-def test_what_is_around_a_credential_stays() -> None:
+def test_the_text_around_a_credential_stays() -> None:
     """Ours: JSON stays JSON and keeps all other values as they were written (ISO-4)."""
     body = b'{"n":1.50,"t":"\\u00e9\\"","u":"https:\\/\\/x\\/?k=aB3\\/xY9%2BQw%3d&q=1","big":123456789012345678901}'
 
@@ -274,7 +274,7 @@ def test_an_answer_that_is_nothing_but_credentials_is_replaced_whole() -> None:
     assert _redacted(SECRETS[1], "text/plain", (SECRETS[1] + "\n").encode() * 5000) == b"***"
 
 
-async def test_failures_tell_nothing_of_the_credential(echo: Echo) -> None:
+async def test_failures_do_not_contain_the_credential(echo: Echo) -> None:
     """Ours: an unreadable answer is named by its fault alone (ISO-4)."""
     echo.keeps(SECRETS[0])
     echo.api.content_type, echo.api.body = "application/json", SECRETS[0].encode()

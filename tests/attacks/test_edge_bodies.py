@@ -59,9 +59,9 @@ def _head(gateway: RunningGateway, path: str, credential: str, *headers: str) ->
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-async def _hear(gateway: RunningGateway, *parts: bytes) -> tuple[int, bytes]:
+async def _receive(gateway: RunningGateway, *parts: bytes) -> tuple[int, bytes]:
     """Send these bytes, then wait until the gateway answers and closes."""
-    heard = b""
+    received = b""
     port = int(gateway.url.rpartition(":")[2])
     with anyio.fail_after(20):
         async with await anyio.connect_tcp("127.0.0.1", port) as connection:
@@ -69,10 +69,10 @@ async def _hear(gateway: RunningGateway, *parts: bytes) -> tuple[int, bytes]:
                 for part in parts:
                     await connection.send(part)
                 while True:
-                    heard += await connection.receive()
+                    received += await connection.receive()
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 pass
-    return int(heard.split(b" ", 2)[1]), heard
+    return int(received.split(b" ", 2)[1]), received
 
 
 @pytest.mark.parametrize("body", BROKEN)
@@ -104,23 +104,23 @@ async def test_json_that_is_not_one_value_is_refused_by_the_mcp_face(
 
 
 @pytest.mark.parametrize("path", ["/t/acme/mcp", "/admin/v1/tenants"])
-async def test_a_body_that_says_it_is_too_large_is_not_awaited(gateway: RunningGateway, key: str, path: str) -> None:
+async def test_a_declared_length_above_the_limit_is_not_awaited(gateway: RunningGateway, key: str, path: str) -> None:
     """Ours: 413 comes before the body does, and the connection ends."""
     credential = key if path.startswith("/t/") else OPERATOR_KEY
 
-    status, heard = await _hear(
+    status, received = await _receive(
         gateway, _head(gateway, path, credential, "Content-Length: 99999999999", "Connection: close")
     )
 
     assert status == 413
-    assert b"document.too_large" in heard
+    assert b"document.too_large" in received
 
 
 async def test_a_chunked_body_is_cut_at_the_limit(gateway: RunningGateway, key: str) -> None:
     """Ours: a body without a declared length is counted as it comes."""
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
 
-    status, _ = await _hear(
+    status, _ = await _receive(
         gateway, _head(gateway, "/t/acme/mcp", key, "Transfer-Encoding: chunked", "Connection: close"), *[chunk] * 20
     )
 
@@ -129,14 +129,14 @@ async def test_a_chunked_body_is_cut_at_the_limit(gateway: RunningGateway, key: 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize("path", ["/t/acme/mcp", "/admin/v1/tenants"])
-async def test_a_body_that_never_comes_is_given_up(gateway: RunningGateway, key: str, path: str, framing: str) -> None:
+async def test_a_body_that_never_comes_times_out(gateway: RunningGateway, key: str, path: str, framing: str) -> None:
     """Ours: a half-sent request does not hold a place for ever: 408, and the connection ends."""
     credential = key if path.startswith("/t/") else OPERATOR_KEY
 
-    status, heard = await _hear(gateway, _head(gateway, path, credential, framing), b'5\r\n{"slu\r\n')
+    status, received = await _receive(gateway, _head(gateway, path, credential, framing), b'5\r\n{"slu\r\n')
 
     assert status == 408
-    assert json.loads(heard.partition(b"\r\n\r\n")[2])["code"] == "http.body_too_slow"
+    assert json.loads(received.partition(b"\r\n\r\n")[2])["code"] == "http.body_too_slow"
 
 
 async def test_many_half_sent_requests_do_not_stop_the_others(gateway: RunningGateway, key: str) -> None:

@@ -83,28 +83,28 @@ async def test_cancelled_callers_leave_no_reply_for_the_next(
 
 async def test_events_of_one_tenant_never_reach_another(redis_url: str, bus: EventBus) -> None:
     """Ours: among many real and forged messages each listener receives exactly the real ones, of its own tenant."""
-    heard: list[Event] = []
+    received: list[Event] = []
     last = anyio.Event()
-    bus.subscribe(heard.append)
+    bus.subscribe(received.append)
     bus.subscribe(lambda event: last.set() if event == CatalogMoved(tenant=TENANTS[0], revision=-1) else None)
     envelope = Envelope(namespace="gw", secret=SECRET)
     intruder: Any = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
-    said: list[Event] = []
+    reported: list[Event] = []
     for revision in range(300):
         mine, other = TENANTS[revision % 10], TENANTS[(revision + 1) % 10]
         event = CatalogMoved(tenant=mine, revision=revision)
-        said.append(event)
+        reported.append(event)
         await bus.publish(event)
         _, message = envelope.seal(event)
         await intruder.publish(f"gw:t:{other}:events", message)
         await intruder.publish(f"gw:t:{mine}:events", b"\0" * 16 + message[16:])
     await intruder.aclose()
-    said.append(CatalogMoved(tenant=TENANTS[0], revision=-1))
-    await bus.publish(said[-1])
+    reported.append(CatalogMoved(tenant=TENANTS[0], revision=-1))
+    await bus.publish(reported[-1])
     with anyio.fail_after(10):
         await last.wait()
 
-    assert heard == said
+    assert received == reported
 
 
 async def test_planted_limits_do_not_break_calls(redis_url: str, bus: EventBus, tasks: TaskSupervisor) -> None:
@@ -139,7 +139,7 @@ class Streams:
         """Add an entry as any writer of this Redis could."""
         await self.intruder.xadd(keys.log(stream), fields)
 
-    async def told(self, keys: SessionKeys, stream: str) -> list[str | bytes]:
+    async def notified(self, keys: SessionKeys, stream: str) -> list[str | bytes]:
         """Messages that a client of this session would receive."""
         found = await self.stores.logs.read(keys, stream, START)
         assert all(message.is_final is False for message in found.messages)
@@ -164,23 +164,23 @@ async def streams(redis_url: str, bus: EventBus, tasks: TaskSupervisor) -> Async
     await intruder.aclose()
 
 
-async def test_what_nobody_of_ours_wrote_is_told_to_nobody(streams: Streams) -> None:
+async def test_forged_messages_reach_no_client(streams: Streams) -> None:
     """Ours: forged messages and updates never reach a client, the real ones around them do (TEN-5, SRV-2)."""
     mine, real = streams.mine, f"for {streams.mine.session}".encode()
-    (_, said), (_, update) = await streams.entries(mine, STANDALONE)
+    (_, reported), (_, update) = await streams.entries(mine, STANDALONE)
     for flag, text in ((b"d", b"forged"), (b"f", b"forged"), (b"u", b"note://2"), (b"x", b"odd"), (b"u", b"\xff")):
         await streams.plant(mine, STANDALONE, {flag: text})
         await streams.plant(mine, STANDALONE, {flag: text, b"m": b""})
-        await streams.plant(mine, STANDALONE, {flag: text, b"m": said[b"m"]})
-    await streams.plant(mine, STANDALONE, {b"f": real, b"m": said[b"m"]})
-    await streams.plant(mine, STANDALONE, {b"u": real, b"m": said[b"m"]})
+        await streams.plant(mine, STANDALONE, {flag: text, b"m": reported[b"m"]})
+    await streams.plant(mine, STANDALONE, {b"f": real, b"m": reported[b"m"]})
+    await streams.plant(mine, STANDALONE, {b"u": real, b"m": reported[b"m"]})
     await streams.plant(mine, STANDALONE, {b"d": b"note://1", b"m": update[b"m"]})
 
-    assert await streams.told(mine, STANDALONE) == [real, "note://1"]
+    assert await streams.notified(mine, STANDALONE) == [real, "note://1"]
     assert streams.stores.logs.refused == 18
 
 
-async def test_what_was_written_for_another_stream_is_told_to_nobody(streams: Streams) -> None:
+async def test_messages_for_another_stream_reach_no_client(streams: Streams) -> None:
     """Ours: an entry counts in its own stream of its own session of its own tenant only (TEN-5, SRV-2)."""
     mine = streams.mine
     await streams.stores.logs.append(mine, "r-request", b"an answer")
@@ -190,8 +190,8 @@ async def test_what_was_written_for_another_stream_is_told_to_nobody(streams: St
     for _, fields in (await streams.entries(mine, STANDALONE))[:2]:
         await streams.plant(mine, "r-request", fields)
 
-    assert await streams.told(mine, STANDALONE) == [f"for {mine.session}".encode(), "note://1"]
-    assert await streams.told(mine, "r-request") == [b"an answer"]
+    assert await streams.notified(mine, STANDALONE) == [f"for {mine.session}".encode(), "note://1"]
+    assert await streams.notified(mine, "r-request") == [b"an answer"]
 
 
 async def test_pieces_of_a_message_cannot_be_changed_around(streams: Streams) -> None:
@@ -208,12 +208,12 @@ async def test_pieces_of_a_message_cannot_be_changed_around(streams: Streams) ->
         await streams.plant(mine, "r-other", pieces[place])
     await logs.append(mine, "r-swapped", b"whole")
 
-    assert await streams.told(mine, "r-swapped") == [b"whole"]
-    assert await streams.told(mine, "r-other") == []
-    assert [len(text) for text in await streams.told(mine, "r-long")] == [2 * ENTRY_BYTES + 1]
+    assert await streams.notified(mine, "r-swapped") == [b"whole"]
+    assert await streams.notified(mine, "r-other") == []
+    assert [len(text) for text in await streams.notified(mine, "r-long")] == [2 * ENTRY_BYTES + 1]
 
 
-async def test_pieces_without_an_end_hold_nobody_up(streams: Streams) -> None:
+async def test_unfinished_messages_block_no_reader(streams: Streams) -> None:
     """Ours: an unfinished message in a stream is not read again and again (TEN-5)."""
     for _ in range(32):
         await streams.plant(streams.mine, "r-endless", {b"c": b"more"})
@@ -231,4 +231,4 @@ async def test_entries_without_a_mac_end_no_session(streams: Streams) -> None:
     await streams.plant(mine, STANDALONE, {b"u": b"note://1"})
     await streams.stores.logs.append(mine, STANDALONE, b"new")
 
-    assert await streams.told(mine, STANDALONE) == [b"new"]
+    assert await streams.notified(mine, STANDALONE) == [b"new"]

@@ -36,18 +36,18 @@ async def gateway(servers: TestServers) -> AsyncGenerator[RunningGateway]:
 
 async def _speak(gateway: RunningGateway, *parts: bytes, closes: bool = True) -> tuple[int, bytes]:
     """Send these bytes and read the whole response: its status, and everything."""
-    heard = b""
+    received = b""
     port = int(gateway.url.rpartition(":")[2])
     with anyio.fail_after(20):
         async with await anyio.connect_tcp("127.0.0.1", port) as connection:
             for part in parts:
                 await connection.send(part)
-            while closes or b"\r\n\r\n" not in heard:
+            while closes or b"\r\n\r\n" not in received:
                 try:
-                    heard += await connection.receive()
+                    received += await connection.receive()
                 except (anyio.EndOfStream, anyio.BrokenResourceError):
                     break
-    return int(heard.split(b" ", 2)[1]), heard
+    return int(received.split(b" ", 2)[1]), received
 
 
 async def _ask(gateway: RunningGateway, method: str, path: str, *headers: str, host: str | None = None) -> int:
@@ -99,7 +99,7 @@ async def test_two_origins_are_no_origin(gateway: RunningGateway) -> None:
     assert await _ask(gateway, "POST", "/t/acme/mcp", "Origin: http://evil.example", own) == 400
 
 
-async def test_a_configured_origin_host_and_header_size_are_ours(database_url: str, redis_url: str) -> None:
+async def test_configured_origins_hosts_and_header_sizes_are_accepted(database_url: str, redis_url: str) -> None:
     """Ours: origins that the operator allows are accepted, and no others. Proxies for sign-on send 20 KB of cookies."""
     allowed: dict[str, Any] = {
         "allowed_hosts": ("gw.example.com", "*.mcp.example"),
@@ -153,20 +153,20 @@ async def test_a_long_url_is_refused(gateway: RunningGateway) -> None:
     assert await _ask(gateway, "GET", "/healthz?" + "a" * 4000) == 200
 
 
-async def test_a_refusal_tells_nothing_and_has_an_id(gateway: RunningGateway) -> None:
+async def test_a_refusal_has_an_id_and_no_details(gateway: RunningGateway) -> None:
     """Ours: a refusal of the edge is a problem like every other, with the caller's id and the usual headers."""
     request = "GET /t/acme/mcp HTTP/1.1\r\nHost: evil.example\r\nX-Request-ID: request-1\r\n\r\n"
 
-    status, heard = await _speak(gateway, request.encode())
+    status, received = await _speak(gateway, request.encode())
 
     assert status == 421
-    lowered = heard.lower()
+    lowered = received.lower()
     assert b"content-type: application/problem+json" in lowered
     assert b"x-request-id: request-1" in lowered
     assert b"x-content-type-options: nosniff" in lowered
     assert b"connection: close" in lowered
-    assert b'"correlation_id":"request-1"' in heard
-    assert b'"code":"http.host_refused"' in heard
+    assert b'"correlation_id":"request-1"' in received
+    assert b'"code":"http.host_refused"' in received
 
 
 @pytest.mark.parametrize(

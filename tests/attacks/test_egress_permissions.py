@@ -283,7 +283,7 @@ def _plain(answer: httpx.Response, *hidden: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("name", "host"), [*zip(WAYS, itertools.cycle(("127.0.0.1", "localhost")))])
-async def test_no_way_out_leads_to_the_upstream_of_another_tenant(two: Two, name: str, host: str) -> None:
+async def test_no_path_leads_to_the_upstream_of_another_tenant(two: Two, name: str, host: str) -> None:
     """Ours: each way leads there for acme; globex is refused as for an upstream that no tenant may reach (ISO-5)."""
     way, url = WAYS[name], f"http://{host}:{two.upstream.port}"
     await way(two, "acme", url)
@@ -335,7 +335,7 @@ async def test_a_permission_opens_and_its_withdrawal_closes(servers: TestServers
         assert not (await two.call("acme", "fetch", {})).json()["result"]["isError"]
 
 
-async def test_a_tenant_has_no_say_in_its_list(two: Two) -> None:
+async def test_a_tenant_cannot_change_its_egress_list(two: Two) -> None:
     """Ours: its admin reads the list and cannot change it, nor through its policy or its sources (ISO-5)."""
     admin = {"authorization": f"Bearer {await two.gateway.create_key('globex', 'admin')}"}
     place = "/admin/v1/tenants/globex/egress"

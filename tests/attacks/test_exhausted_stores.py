@@ -58,7 +58,7 @@ async def _acme(database: TestDatabase, redis_url: str, *, pool: int = 8) -> Asy
         yield Acme(gateway, upstream, await gateway.create_key("acme"))
 
 
-def _is_told_to_come_back(answer: httpx.Response) -> bool:
+def _has_retry_hint(answer: httpx.Response) -> bool:
     return answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1 and "No space left" not in answer.text
 
 
@@ -74,7 +74,7 @@ async def test_a_full_disk_refuses_changes_and_calls_and_loses_nothing(database:
         harmless = await acme.call("get_pet", id=7)
         listed = await acme.gateway.rpc("acme", acme.key, "tools/list")
 
-        assert _is_told_to_come_back(change)
+        assert _has_retry_hint(change)
         assert harmful.json()["error"]["code"] == 50300
         assert "structuredContent" in harmless.json()["result"]  # its record waits in Redis for room
         assert [one.method for one in acme.upstream.seen[seen:]] == ["GET"]  # what changes nothing may have run
@@ -107,7 +107,7 @@ async def test_a_pool_without_a_free_connection_refuses_in_time(database: TestDa
         finally:
             await holder.close()
 
-        assert _is_told_to_come_back(answers["second"])
+        assert _has_retry_hint(answers["second"])
         assert answers["first"].status_code == 200
         assert await acme.works()
 
@@ -136,5 +136,5 @@ async def test_a_redis_that_takes_no_writes_costs_no_call(database: TestDatabase
                 json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params},
                 headers={"authorization": f"Bearer {acme.key}", "accept": ACCEPT},
             )
-            assert _is_told_to_come_back(opened)
+            assert _has_retry_hint(opened)
         assert await acme.works()

@@ -48,28 +48,28 @@ def _pools() -> list[FairSlotPool]:
     store = Store("postgresql://unused")
     hooks = WebhookReceiver(nothing, nothing, nothing)
     pages = ApprovalPages(nothing, credentials, nothing, keys=[bytes(32)])
-    workers, crowds = WorkerPool(), InFlightLimiter()
+    workers, limiter = WorkerPool(), InFlightLimiter()
     verifier = TrailVerifier(store, EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"]), nothing)
-    parts = (store, verifier, hooks, pages, workers, crowds, CostlyValidation())
+    parts = (store, verifier, hooks, pages, workers, limiter, CostlyValidation())
     return [*(part.slot_pool for part in parts), *(ThreadPool(kind).slot_pool for kind in THREAD_KINDS)]
 
 
-def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
+def test_the_page_has_the_size_and_the_share_of_each_pool() -> None:
     """ISO-3: docs/security/fair-share.md is what an operator sizes by."""
     page = (Path(__file__).parents[2] / "docs/security/fair-share.md").read_text().replace(",", "")
     rows = {
         name: (int(size), int(share))
         for name, size, share in re.findall(r"^\| (\D+?) \| (\d+)[^|]* \| (\d+)", page, re.MULTILINE)
     }
-    said = {name.removesuffix("s"): row for name, row in rows.items()}
+    reported = {name.removesuffix("s"): row for name, row in rows.items()}
     pools = _pools()
 
     assert len(pools) == 7 + len(THREAD_KINDS)
     for pool in pools:
         name = pool.name.replace("verifications", "verifications of audit trails")
         name = name.replace("webhook verifications of audit trails", "webhook verifications")
-        assert said[name.removesuffix("s")] == (pool.slots, pool.share), pool.name
-    assert said["audit queue"] == (16_384, share_of(16_384))
+        assert reported[name.removesuffix("s")] == (pool.slots, pool.share), pool.name
+    assert reported["audit queue"] == (16_384, share_of(16_384))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql(store
     assert store.slot_pool.busy == 0
 
 
-async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(store: Store) -> None:
+async def test_a_tenant_at_its_share_does_not_delay_the_signing_of_others(store: Store) -> None:
     """ISO-3: a round of signing goes from tenant to tenant, and one that uses its share ends no round."""
     moved = UnsignedTenants()
     signer = AuditSigner(store, moved, key=b"s" * 32, anchor_keys=[b"a" * 32])

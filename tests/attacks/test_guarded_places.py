@@ -79,7 +79,7 @@ async def test_an_unknown_key_costs_the_comparisons_of_a_known_one(monkeypatch: 
     assert counts == [5, 5]
 
 
-async def test_a_credential_that_comes_back_encoded_is_blanked(database_url: str, redis_url: str) -> None:
+async def test_a_credential_that_is_echoed_encoded_is_blanked(database_url: str, redis_url: str) -> None:
     """Ours: an upstream that echoes its query does not show the caller the stored credential (TEN-4)."""
     secret = "s3cr3t canary/&+%"
     async with (

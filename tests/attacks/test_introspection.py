@@ -180,7 +180,7 @@ async def test_a_revoked_token_ends_within_the_cache_time_at_every_replica(
     assert tokens.asked.count(jwt) >= 4
 
 
-async def test_a_flood_of_invented_tokens_holds_up_nobody_else(gateway: RunningGateway, tokens: OpaqueTokens) -> None:
+async def test_a_flood_of_invented_tokens_delays_no_other_caller(gateway: RunningGateway, tokens: OpaqueTokens) -> None:
     """Ours: the issuer is asked about few invented tokens; known tokens and other tenants are served (ISO-2, ISO-6)."""
     await add_opaque(gateway, "acme", tokens, cache_s=1)
     known = tokens.add("token-of-ada", _audience(gateway))
@@ -206,7 +206,7 @@ async def test_a_flood_of_invented_tokens_holds_up_nobody_else(gateway: RunningG
     assert tokens.asked.count(known) == 2
 
 
-async def test_a_hung_issuer_holds_up_its_own_tokens_only(
+async def test_a_hung_issuer_delays_its_own_tokens_only(
     gateway: RunningGateway, tokens: OpaqueTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: requests to an issuer end in time with 503; keys and other tenants go on meanwhile (ISO-2)."""
@@ -232,7 +232,7 @@ async def test_a_hung_issuer_holds_up_its_own_tokens_only(
     assert statuses == [503] * 6
 
 
-async def test_a_client_that_cannot_ask_is_refused_when_it_is_stored(
+async def test_a_client_without_introspection_rights_is_refused_when_it_is_stored(
     gateway: RunningGateway, tokens: OpaqueTokens, upstream: RecordingUpstream
 ) -> None:
     """Ours: a wrong secret or endpoint is an error of the change; a stored secret is sent nowhere else (TEN-4)."""

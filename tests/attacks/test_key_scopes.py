@@ -63,8 +63,8 @@ async def test_a_key_grants_no_scope_that_it_lacks(
         wanted = (201, 200, 200) if may else (403, 403, 403)
         assert (minted.status_code, rotated.status_code, changed.status_code) == wanted, (scope, minted.text)
         if not may:
-            said = "only the operator grants" if scope in OPERATORS else f"lacks the scope {scope}"
-            assert said in minted.json()["detail"]
+            reported = "only the operator grants" if scope in OPERATORS else f"lacks the scope {scope}"
+            assert reported in minted.json()["detail"]
             assert "key" not in rotated.json()
 
 
@@ -80,7 +80,7 @@ async def test_no_key_of_a_tenant_makes_a_caller_and_its_approver(gateway: Runni
     assert both.status_code == 400
 
 
-async def test_a_mixed_wish_is_refused_whole(gateway: RunningGateway) -> None:
+async def test_a_request_with_one_foreign_scope_is_refused_whole(gateway: RunningGateway) -> None:
     """Ours: one scope that is not the author's refuses the key, however many are."""
     author = await gateway.create_key("acme", "admin", "mcp")
 

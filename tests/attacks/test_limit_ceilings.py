@@ -57,8 +57,8 @@ async def test_no_limit_goes_above_its_default_ceiling(gateway: RunningGateway, 
     at = await _set(gateway, path, {"limits": {name: ceiling}}, headers=bearer)
 
     assert _refused(above) == _refused(just) == (403, f"/limits/{name}")
-    for said in (name, f"{ceiling:g}", "operator", "gateway ceilings"):
-        assert said in above.json()["detail"]
+    for reported in (name, f"{ceiling:g}", "operator", "gateway ceilings"):
+        assert reported in above.json()["detail"]
     assert at["status"]["effective"][name] == at["status"]["ceilings"][name] == ceiling
 
 

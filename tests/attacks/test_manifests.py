@@ -135,7 +135,7 @@ async def test_sets_of_the_operator_are_apart(acme: RunningGateway) -> None:
     assert taken["objects"][0]["action"] == "adopt"
 
 
-async def test_what_only_the_operator_changes_is_not_taken_over(acme: RunningGateway) -> None:
+async def test_objects_of_the_operator_are_not_taken_over(acme: RunningGateway) -> None:
     """Ours: to take over an object needs what its change needs, also if nothing of it changes (CFG-3)."""
     key, members = await acme.create_key("acme", "admin"), {"kind": "file", "target": "acme"}
     made = await acme.admin.post("/tenants/acme/audit-sinks", json={"name": "disk", **members})
@@ -226,7 +226,7 @@ async def test_texts_of_a_commit_are_texts(acme: RunningGateway) -> None:
     assert (detail["commit"], detail["author"], detail["id"].startswith("prf_")) == ('{"revision": 1}', "id", True)
 
 
-async def test_applications_do_not_hold_up_other_tenants(acme: RunningGateway) -> None:
+async def test_applications_do_not_delay_other_tenants(acme: RunningGateway) -> None:
     """Ours: while applications of one tenant wait for each other, another tenant's changes are made (ISO-3)."""
     wanted = [profile(f"p{number}") for number in range(150)]
     async with anyio.create_task_group() as group:

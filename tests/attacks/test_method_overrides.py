@@ -13,7 +13,7 @@ from gateway.domain.updates.import_reports import Status
 from gateway.errors import HandlerInvalid
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_argument_header
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 from tests.support.openapi import fate, input_of, with_parameter
 from tests.support.upstream import recording_upstream
 
@@ -64,7 +64,7 @@ async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
     """Ours: a declaration from before the rule is refused when it is called (SAF-1)."""
     assert not is_argument_header(name)
     async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
-        house = Household(upstream)
+        house = HandlerBench(upstream)
         house.has_tool("reads", _http(url=f"{api.url}/x"))
         house.replace_handler("reads", json.dumps(_http(url=f"{api.url}/x", headers={name: "DELETE"})).encode())
 

@@ -69,15 +69,15 @@ async def _raw(stand: ProviderStand) -> AsyncGenerator[ByteStream]:
         yield stream
 
 
-async def _heard(stream: ByteStream) -> bytes:
+async def _received(stream: ByteStream) -> bytes:
     """Everything until the end of the connection."""
-    heard = b""
+    arrived = b""
     with anyio.fail_after(PATIENCE_S):
         try:
             while True:
-                heard += await stream.receive()
+                arrived += await stream.receive()
         except (anyio.EndOfStream, anyio.BrokenResourceError):
-            return heard
+            return arrived
 
 
 @asynccontextmanager
@@ -94,10 +94,10 @@ async def _upgraded(stand: ProviderStand) -> AsyncGenerator[ByteStream]:
         yield stream
 
 
-def _close_code(heard: bytes) -> int:
+def _close_code(arrived: bytes) -> int:
     """The code of the close frame at the end."""
-    start = heard.rindex(b"\x88")
-    return int(struct.unpack("!H", heard[start + 2 : start + 4])[0])
+    start = arrived.rindex(b"\x88")
+    return int(struct.unpack("!H", arrived[start + 2 : start + 4])[0])
 
 
 async def _alive(provider: Provider) -> bool:
@@ -131,7 +131,7 @@ async def test_a_hostile_frame_ends_its_own_connection(stand: ProviderStand, fra
     """RFC 6455 §7.4.1, and ours: frames without content are counted (TEN-5)."""
     async with stand.attached() as (provider, _), _upgraded(stand) as stream:
         await stream.send(b"".join(frames))
-        assert _close_code(await _heard(stream)) == code
+        assert _close_code(await _received(stream)) == code
         assert await _alive(provider)
 
 
@@ -220,9 +220,9 @@ async def test_a_dead_or_dripping_provider_is_closed(frame: bytes | None, monkey
         await stream.send(_frame(Opcode.TEXT, json.dumps(hello).encode()))
         if frame is not None:
             await stream.send(frame)
-        heard = await _heard(stream)
-        assert b'"method":"ping"' in heard
-        assert _close_code(heard) == 4408
+        arrived = await _received(stream)
+        assert b'"method":"ping"' in arrived
+        assert _close_code(arrived) == 4408
 
 
 async def test_pings_keep_a_quiet_provider() -> None:
@@ -257,7 +257,7 @@ async def test_a_provider_that_does_not_read_is_dropped(stand: ProviderStand, mo
         assert await _alive(other)
 
 
-async def test_pongs_that_are_not_read_do_not_pile_up(stand: ProviderStand, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unread_pongs_are_bounded(stand: ProviderStand, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: while a peer does not read, its pings are not read either (TEN-5)."""
     monkeypatch.setattr(websocket_protocol, "FRAMES_BURST", 1e9)
     held: list[int] = []
@@ -457,8 +457,8 @@ async def test_a_bad_handshake_is_answered(stand: ProviderStand, more: tuple[str
     """Ours: the checks of the edge hold for upgrades, and no connection stays open without an answer (TEN-5)."""
     async with _raw(stand) as stream:
         await stream.send(_upgrade(stand.keys.make("acme"), "/t/acme/provide", *more))
-        heard = await _heard(stream)
-        assert heard.startswith(b"HTTP/1.1 " + status), heard[:200]
+        arrived = await _received(stream)
+        assert arrived.startswith(b"HTTP/1.1 " + status), arrived[:200]
     assert not stand.providers.connections
 
 
@@ -479,7 +479,7 @@ async def test_frames_before_the_handshake_has_ended_cut_the_connection(stand: P
         await stream.send(b"\xff" * 100)
         try:
             with anyio.fail_after(20):
-                assert await _heard(stream) == b""
+                assert await _received(stream) == b""
         finally:
             wait.set()
 

@@ -70,11 +70,11 @@ async def test_the_access_of_the_manual_ends_at_the_namespace(restricted: str, f
     socket = urlsplit(restricted)
     reader, writer = await asyncio.open_unix_connection(socket.path)
     writer.write(_command("AUTH", "gateway", _PASSWORD) + _command(*forbidden))
-    said = [await reader.readline() for _ in range(2)]
+    reported = [await reader.readline() for _ in range(2)]
     writer.close()
 
-    assert said[0] == b"+OK\r\n"
-    assert said[1].startswith(b"-NOPERM")
+    assert reported[0] == b"+OK\r\n"
+    assert reported[1].startswith(b"-NOPERM")
 
 
 def _command(*words: str) -> bytes:
@@ -115,12 +115,12 @@ async def _behind_tls(redis_url: str, certificate: Path) -> AsyncGenerator[int]:
 
 async def test_redis_is_reached_over_tls(redis_url: str, authority: Path) -> None:
     """Ours: rediss:// with a named root carries commands and events (TEN-5)."""
-    heard: list[Any] = []
+    received: list[Any] = []
     arrived = anyio.Event()
     async with _behind_tls(redis_url, authority) as port:
         url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={authority}"
         async with EventBus(url, secret=b"secret") as bus:
-            bus.subscribe(heard.append)
+            bus.subscribe(received.append)
             bus.subscribe(lambda _: arrived.set())
             await bus.publish(CatalogMoved(tenant=_TENANT, revision=1))
             with anyio.fail_after(10):
@@ -128,7 +128,7 @@ async def test_redis_is_reached_over_tls(redis_url: str, authority: Path) -> Non
             await bus.check()
         assert (await examine_redis(url)).number >= (6, 2)
 
-    assert heard == [CatalogMoved(tenant=_TENANT, revision=1)]
+    assert received == [CatalogMoved(tenant=_TENANT, revision=1)]
 
 
 @pytest.mark.parametrize("wrong", ["root", "name"])

@@ -185,13 +185,13 @@ Attack = Callable[[Stored], Awaitable[None]]
 async def _forge_event(stored: Stored) -> None:
     envelope = Envelope(namespace="gw", secret=SECRET)
     channel, message = envelope.seal(CatalogMoved(tenant=GLOBEX, revision=9))
-    for place, said in (
+    for place, reported in (
         (f"gw:t:{ACME}:events", message),
         (channel, b"\0" * 16 + message[16:]),
         (channel, Envelope(namespace="gw", secret=b"another").seal(CatalogMoved(tenant=GLOBEX, revision=9))[1]),
     ):
         with pytest.raises(MessageRefused):
-            envelope.open(place.encode(), said)
+            envelope.open(place.encode(), reported)
 
 
 async def _forge_record(stored: Stored) -> None:
@@ -397,9 +397,9 @@ async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:
     await stored.intruder.sadd(subscribers, *planted)
     before = await stored.intruder.xlen(stored.stranger.log(STANDALONE))
 
-    told = await stored.stores.subscriptions.publish(ACME, "note://1")
+    notified = await stored.stores.subscriptions.publish(ACME, "note://1")
 
-    assert told == 2
+    assert notified == 2
     assert await stored.intruder.xlen(stored.stranger.log(STANDALONE)) == before
 
 

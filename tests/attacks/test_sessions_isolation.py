@@ -79,17 +79,17 @@ async def test_a_foreign_session_takes_no_message(world: World) -> None:
             ]
 
             assert stolen.status_code == unknown.status_code == 404, (slug, message)
-            assert _said(stolen) == _said(unknown), (slug, message)
+            assert _reported(stolen) == _reported(unknown), (slug, message)
 
 
-def _said(answer: httpx.Response) -> dict[str, Any]:
+def _reported(answer: httpx.Response) -> dict[str, Any]:
     """An answer without what is new in each."""
-    said: dict[str, Any] = answer.json()
-    del said["error"]["data"]["correlation_id"]
-    return said
+    reported: dict[str, Any] = answer.json()
+    del reported["error"]["data"]["correlation_id"]
+    return reported
 
 
-async def test_a_foreign_session_is_neither_heard_nor_ended(world: World) -> None:
+async def test_a_foreign_session_is_neither_read_nor_ended(world: World) -> None:
     """Ours: neither its stream, from any place, nor its end is available to another caller (TEN-1, TEN-5)."""
     http, ping = world.gateway.http, {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     places: tuple[dict[str, str], ...] = (
@@ -122,7 +122,7 @@ async def test_a_session_is_good_at_its_own_url_only(world: World, path: str) ->
     assert answer.status_code == 404
 
 
-async def test_two_session_headers_are_none(world: World) -> None:
+async def test_two_session_headers_are_refused(world: World) -> None:
     """Ours: a reader of the first header and a reader of the last must not see two sessions (TEN-5)."""
     other = await _open(world.gateway, "acme", world.owner)
     headers = [*world.headers(world.owner).items(), ("mcp-session-id", world.session), ("mcp-session-id", other)]
@@ -170,13 +170,13 @@ async def test_messages_of_the_old_transport_need_their_owner(world: World) -> N
             await http.post(f"{path}&session_id={'x' * 43}", json=ping, headers=world.headers(world.owner)),
             await http.post("/t/acme/messages", json=ping, headers=world.headers(world.owner)),
         ]
-        nobody = await http.post(path, json=ping)
+        anonymous = await http.post(path, json=ping)
         taken = await http.post(path, json=ping, headers=world.headers(world.owner))
         with anyio.fail_after(10):
             answered = json.loads(await _endpoint(lines))
 
     assert [answer.status_code for answer in refused] == [404, 404, 404, 404]
-    assert (nobody.status_code, taken.status_code, taken.content) == (401, 202, b"")
+    assert (anonymous.status_code, taken.status_code, taken.content) == (401, 202, b"")
     assert answered == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
@@ -192,7 +192,7 @@ async def test_with_its_stream_an_old_session_ends(world: World) -> None:
     await until(is_gone, seconds=10)
 
 
-async def test_each_door_takes_its_own_methods(world: World) -> None:
+async def test_each_path_takes_its_own_methods(world: World) -> None:
     """RFC 9110: 405 names the allowed methods (SRV-1)."""
     for method, path, allowed in (
         ("PUT", "/t/acme/mcp", "GET, POST, DELETE"),

@@ -101,19 +101,19 @@ async def _until_closed(reader: asyncio.StreamReader) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reported",
     [b"", b"G", b"GET / HTTP/1.1\r\nhost: x\r\n", b"\r\n\r\n", ASK + b"GET / HT"],
     ids=["silent", "letter", "half a header", "empty lines", "half a second one"],
 )
-async def test_a_header_that_does_not_come_ends_the_connection(said: bytes) -> None:
+async def test_a_header_that_does_not_come_ends_the_connection(reported: bytes) -> None:
     """Ours: no client keeps a connection by sending little (TEN-5)."""
     async with _serving(_ok) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(said)
+        writer.write(reported)
         seen = await _until_closed(reader)
         writer.close()
 
-    assert seen.count(b"HTTP/1.1 200") == said.count(ASK)
+    assert seen.count(b"HTTP/1.1 200") == reported.count(ASK)
 
 
 async def test_an_empty_line_after_an_answer_does_not_buy_time() -> None:
@@ -178,7 +178,7 @@ async def test_a_refused_body_that_drips_does_not_buy_time() -> None:
         writer.close()
 
 
-async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
+async def test_an_unwanted_body_does_not_keep_the_connection() -> None:
     """Ours: bytes that come slowly after the response are not awaited (TEN-5)."""
     async with _serving(_ok) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -196,7 +196,7 @@ async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
         writer.close()
 
 
-async def test_a_client_that_asks_again_and_again_is_served(timers: Timers) -> None:
+async def test_a_client_with_many_requests_is_served(timers: Timers) -> None:
     """Ours: the time limit restarts with each request; between them the server's own keep-alive counts."""
     async with _serving(_ok, http=_timed(timers)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -331,16 +331,16 @@ async def test_bytes_that_are_no_request_are_refused_with_a_problem(raw: bytes) 
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with capture_logs() as lines:
             writer.write(raw)
-            heard = await _until_closed(reader)
+            received = await _until_closed(reader)
         writer.close()
 
-    problem = _problem(heard[heard.index(b"HTTP/1.1 400") :], lines, event="request_malformed")
+    problem = _problem(received[received.index(b"HTTP/1.1 400") :], lines, event="request_malformed")
     assert (problem["status"], problem["code"]) == (400, "http.malformed")
 
 
-def _problem(heard: bytes, lines: Sequence[Mapping[str, Any]], *, event: str) -> dict[str, Any]:
+def _problem(received: bytes, lines: Sequence[Mapping[str, Any]], *, event: str) -> dict[str, Any]:
     """The problem document of a response, with the id of its header and of its log line."""
-    head, _, body = heard.partition(b"\r\n\r\n")
+    head, _, body = received.partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     found: dict[str, Any] = json.loads(body)
     assert int(headers["content-length"]) == len(body)

@@ -96,7 +96,7 @@ FORGED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", FORGED)
-async def test_an_id_token_that_is_not_of_this_sign_in_signs_nobody_in(browser: Browser, kind: str) -> None:
+async def test_an_id_token_of_another_sign_in_is_refused(browser: Browser, kind: str) -> None:
     """OpenID Connect Core §3.1.3.7: injected, foreign and stale ID tokens are refused (IDN-2)."""
     answer = await browser.sign_in(**FORGED[kind])
 
@@ -205,7 +205,7 @@ async def test_a_sign_in_leads_to_pages_of_its_tenant_only(browser: Browser, tar
     assert "location" not in after.headers
 
 
-async def test_whom_no_rule_admits_or_who_is_denied_gets_no_session(browser: Browser) -> None:
+async def test_not_admitted_and_denied_people_get_no_session(browser: Browser) -> None:
     """Ours: the issuer's rules decide as for tokens; a denial ends sessions and refuses the next sign-in (IDN-2)."""
     rules = {"rules": [{"group": "keepers"}]}
     assert (await browser.gateway.admin.patch("/tenants/acme/issuers/corp", json=rules)).status_code == 200

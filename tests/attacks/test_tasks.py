@@ -44,8 +44,8 @@ async def test_a_foreign_task_is_one_that_does_not_exist(
                 await foreigner.send(method, {"taskId": named, **more})
                 for named in (task, "tsk_" + "0" * 32, task[:-1], "")
             ]
-            said = [(answer["error"]["code"], answer["error"]["message"]) for answer in answers]
-            assert said == [(-32602, "Task not found")] * 4
+            reported = [(answer["error"]["code"], answer["error"]["message"]) for answer in answers]
+            assert reported == [(-32602, "Task not found")] * 4
 
     asked = await client.get(task)
     assert (asked["status"], set(asked["inputRequests"])) == ("input_required", {"first"})
@@ -97,7 +97,7 @@ async def test_an_answer_of_the_wrong_content_is_not_given_to_the_handler(client
     assert ended["result"]["isError"] is True
 
 
-async def test_a_flood_of_tasks_is_refused_and_others_go_on(
+async def test_a_flood_of_tasks_is_refused_and_others_continue(
     gateway: RunningGateway, client: TaskClient, upstream: RecordingUpstream
 ) -> None:
     """Ours: the open tasks of one subject are bounded; a refusal names the limit, others are not touched (TEN-3)."""
@@ -120,7 +120,7 @@ async def test_a_flood_of_tasks_is_refused_and_others_go_on(
     assert (await other.wait(await other.start("errs")))["status"] == "completed"
 
 
-async def test_a_declaration_of_another_shape_is_none(client: TaskClient) -> None:
+async def test_a_declaration_of_another_shape_is_ignored(client: TaskClient) -> None:
     """Ours: extensions that are no object declare nothing, and break nothing (TEN-5)."""
     shapes: tuple[Any, ...] = ([], "io.modelcontextprotocol/tasks", 7, None, {"x": {}})
     for extensions in shapes:

@@ -85,10 +85,10 @@ async def _read_request(client: anyio.abc.SocketStream) -> tuple[bytes, bytes]:
     return b"\r\n".join([first, *kept, b"Connection: close", b"", b""]), body
 
 
-async def _watch(client: anyio.abc.SocketStream, leash: anyio.CancelScope) -> None:
+async def _watch(client: anyio.abc.SocketStream, scope: anyio.CancelScope) -> None:
     """Give up when the client goes away."""
     try:
         while True:
             await client.receive()
     except _GONE:
-        leash.cancel()
+        scope.cancel()

@@ -24,8 +24,8 @@ async def ask_what_can_be_asked(context: Context) -> Answer:
         asked.append(f"elicitation: {reply.action}")
     if context.can("sampling"):
         message = {"role": "user", "content": {"type": "text", "text": "Say anything."}}
-        said = await context.sample([message], max_tokens=20, key="words")
-        asked.append(f"sampling: {said['content']['text']}")
+        reported = await context.sample([message], max_tokens=20, key="words")
+        asked.append(f"sampling: {reported['content']['text']}")
     if context.can("roots"):
         asked.append(f"roots: {len(await context.roots(key='places'))}")
     return text(", ".join(asked) or "There is nothing that this client can be asked.")

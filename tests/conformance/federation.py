@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.conformance.fixtures import Tenant
-from tests.conformance.hall import Hall
+from tests.conformance.suite_gateway import SuiteGateway
 from tests.support.primitives import add
 from tests.support.replicas import until
 
@@ -28,13 +28,18 @@ NOT_FEDERATED = {
 """The checks of 2026-07-28 that do not pass, each with its reason; of 2025-11-25 there are none."""
 
 
-async def federate(hall: Hall) -> Hall:
+async def federate(suite_gateway: SuiteGateway) -> SuiteGateway:
     """The same, at the URL of a tenant that has the fixtures by another MCP server only."""
-    gateway = hall.replicas.a.gateway
+    gateway = suite_gateway.replicas.a.gateway
     await gateway.create_tenant(SLUG)
-    credential = {"name": "exam", "place": "bearer", "value": hall.tenant.key, "origins": [hall.origin]}
+    credential = {
+        "name": "exam",
+        "place": "bearer",
+        "value": suite_gateway.tenant.key,
+        "origins": [suite_gateway.origin],
+    }
     await add(gateway, SLUG, "credentials", credential)
-    body = {"name": "exam", "kind": "mcp", "settings": {"url": hall.url}, "credential": "exam"}
+    body = {"name": "exam", "kind": "mcp", "settings": {"url": suite_gateway.url}, "credential": "exam"}
     await add(gateway, SLUG, "live-sources", body)
 
     async def is_attached() -> bool:
@@ -43,4 +48,4 @@ async def federate(hall: Hall) -> Hall:
         return bool(status["state"] == "attached")
 
     await until(is_attached, seconds=_ATTACHING_S, pause=0.1)
-    return replace(hall, tenant=Tenant(slug=SLUG, key=await gateway.create_key(SLUG)))
+    return replace(suite_gateway, tenant=Tenant(slug=SLUG, key=await gateway.create_key(SLUG)))

@@ -57,7 +57,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 def write_page(outcomes: Sequence[Outcome]) -> None:
     """Write docs/conformance.md."""
     warned = sorted({f"{each.scenario}: {each.reason}" for outcome in outcomes for each in outcome.warnings})
-    notes = "".join(f"- Warning of {said}\n" for said in warned)
+    notes = "".join(f"- Warning of {reported}\n" for reported in warned)
     federated = "\n".join(dict.fromkeys(f"  - {scenario}: {reason}" for (scenario, _), reason in NOT_FEDERATED.items()))
     tasks = sum(outcome.extended for outcome in outcomes)
     text = _TEXT.format(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from tests.conformance.hall import open_hall
 from tests.conformance.report import PAGE, table, write_page
+from tests.conformance.suite_gateway import open_hall
 from tests.conformance.suites import RUNS, Outcome, take
 from tests.support.servers import running_servers
 
@@ -21,7 +21,7 @@ def main() -> int:
     asked = parser.parse_args()
     outcomes = anyio.run(_sit, asked.keep, backend_options={"use_uvloop": True})
     print(table(outcomes))
-    shortcomings = [said for outcome in outcomes for said in outcome.shortcomings]
+    shortcomings = [reported for outcome in outcomes for reported in outcome.shortcomings]
     print(*shortcomings, sep="\n")
     if asked.write and not shortcomings:
         write_page(outcomes)
@@ -31,8 +31,8 @@ def main() -> int:
 async def _sit(keep: Path | None) -> list[Outcome]:
     with tempfile.TemporaryDirectory() as scratch, running_servers() as servers, servers.database() as database:
         results = keep or Path(scratch) / "results"
-        async with open_hall(database.app_url, servers.empty_redis(), Path(scratch)) as hall:
-            return [await take(run, hall, results / run.name) for run in RUNS]
+        async with open_hall(database.app_url, servers.empty_redis(), Path(scratch)) as suite_gateway:
+            return [await take(run, suite_gateway, results / run.name) for run in RUNS]
 
 
 if __name__ == "__main__":

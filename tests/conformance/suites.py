@@ -11,8 +11,8 @@ from typing import Any, cast
 import anyio
 import yaml
 
-from tests.conformance.hall import Hall
 from tests.conformance.node import clean_environment, find_packages
+from tests.conformance.suite_gateway import SuiteGateway
 
 PATIENCE_S = 300
 PRELOAD = Path(__file__).with_name("preload.mjs")
@@ -126,14 +126,14 @@ RUNS = (
 )
 
 
-async def take(run: Run, hall: Hall, folder: Path) -> Outcome:
+async def take(run: Run, suite_gateway: SuiteGateway, folder: Path) -> Outcome:
     """Run a suite against the tenant; what it writes stays in the folder, which is made."""
     packages = await anyio.to_thread.run_sync(find_packages, run.package)
     program = packages / _PACKAGE / "dist/index.js"
-    command = ["node", "--import", str(PRELOAD), str(program), "server", "--url", hall.url, *run.arguments]
+    command = ["node", "--import", str(PRELOAD), str(program), "server", "--url", suite_gateway.url, *run.arguments]
     environment = clean_environment() | {
-        "EXAM_ORIGIN": hall.origin,
-        "EXAM_AUTHORIZATION": f"Bearer {hall.tenant.key}",
+        "EXAM_ORIGIN": suite_gateway.origin,
+        "EXAM_AUTHORIZATION": f"Bearer {suite_gateway.tenant.key}",
         "EXAM_PACKAGES": str(packages),
     }
     folder.mkdir(parents=True)

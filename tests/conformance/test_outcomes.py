@@ -23,7 +23,7 @@ def _write(folder: Path, scenario: str, *statuses: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statuses", "said"),
+    ("statuses", "reported"),
     [
         (("SUCCESS", "SUCCESS", "INFO", "SKIPPED"), []),
         (("SUCCESS", "SKIPPED"), ["1 checks passed, not 2"]),
@@ -31,14 +31,16 @@ def _write(folder: Path, scenario: str, *statuses: str) -> None:
         (("SUCCESS", "SUCCESS", "WARNING"), ["WARNING ping/check-2: why"]),
     ],
 )
-def test_too_few_checks_failures_and_warnings_count(tmp_path: Path, statuses: tuple[str, ...], said: list[str]) -> None:
+def test_too_few_checks_failures_and_warnings_count(
+    tmp_path: Path, statuses: tuple[str, ...], reported: list[str]
+) -> None:
     """Ours: a run that warns is no better than one that fails (SRV-5)."""
     _write(tmp_path, "ping", *statuses)
 
-    assert list(read_outcome(RUN, tmp_path, None).shortcomings) == said
+    assert list(read_outcome(RUN, tmp_path, None).shortcomings) == reported
 
 
-def test_only_what_is_scored_counts(tmp_path: Path) -> None:
+def test_only_scored_scenarios_count(tmp_path: Path) -> None:
     """Ours: a failure outside the required scenarios is shown, not judged (SRV-5)."""
     _write(tmp_path, "ping", "SUCCESS", "SUCCESS")
     _write(tmp_path, "quirk", "WARNING")

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from tests.conformance.environments import find_python
-from tests.conformance.hall import Hall, open_hall
 from tests.conformance.node import clean_environment, find_packages
+from tests.conformance.suite_gateway import SuiteGateway, open_hall
 from tests.support.gateway import OPERATOR_KEY
 from tests.support.servers import TestServers
 
@@ -33,7 +33,7 @@ def packages() -> Path:
 
 
 @pytest.fixture(scope="module")
-async def hall(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Hall]:
+async def suite_gateway(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SuiteGateway]:
     """Two replicas behind a balancer, and the tenant."""
     folder = tmp_path_factory.mktemp("hall")
     with servers.database() as database:
@@ -41,12 +41,12 @@ async def hall(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -
             yield opened
 
 
-def _environment(hall: Hall, packages: Path) -> dict[str, str]:
+def _environment(suite_gateway: SuiteGateway, packages: Path) -> dict[str, str]:
     return clean_environment() | {
         "EXAM_PACKAGES": str(packages),
-        "EXAM_AUTHORIZATION": f"Bearer {hall.tenant.key}",
+        "EXAM_AUTHORIZATION": f"Bearer {suite_gateway.tenant.key}",
         "EXAM_OPERATOR": f"Bearer {OPERATOR_KEY}",
-        "EXAM_UPDATED": f"{hall.origin}/admin/v1/tenants/{hall.tenant.slug}/resources/updated",
+        "EXAM_UPDATED": f"{suite_gateway.origin}/admin/v1/tenants/{suite_gateway.tenant.slug}/resources/updated",
         "HOME": str(packages),
     }
 
@@ -74,11 +74,13 @@ def _check(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("mode", "era"), [("legacy", "legacy"), ("2026-07-28", "modern")])
-async def test_the_sdk_for_typescript_walks_a_tenant(hall: Hall, packages: Path, mode: str, era: str) -> None:
+async def test_the_sdk_for_typescript_walks_a_tenant(
+    suite_gateway: SuiteGateway, packages: Path, mode: str, era: str
+) -> None:
     """MCP: the other official SDK works in both eras, each request at another replica; what it cancels in a session is
     not answered, and it comes back to that stream once (SRV-1).
     """
-    seen = await _run(["node", str(HERE / "walk.mjs"), hall.url, mode], _environment(hall, packages))
+    seen = await _run(["node", str(HERE / "walk.mjs"), suite_gateway.url, mode], _environment(suite_gateway, packages))
 
     assert seen.pop("era") == era
     assert seen.pop("errors") == []
@@ -90,13 +92,16 @@ async def test_the_sdk_for_typescript_walks_a_tenant(hall: Hall, packages: Path,
     ("mode", "era"), [pytest.param("legacy", "legacy", marks=pytest.mark.long), ("2026-07-28", "modern")]
 )
 async def test_the_sdk_for_typescript_walks_a_tenant_over_the_bridge(
-    hall: Hall, packages: Path, mode: str, era: str
+    suite_gateway: SuiteGateway, packages: Path, mode: str, era: str
 ) -> None:
     """MCP: the same on standard streams, with `gateway stdio` between the client and the replicas (SRV-1)."""
-    command = json.dumps([sys.executable, "-m", "gateway", "stdio", "--url", hall.url])
-    environment = _environment(hall, packages) | {"EXAM_COMMAND": command, "GATEWAY_KEY": hall.tenant.key}
+    command = json.dumps([sys.executable, "-m", "gateway", "stdio", "--url", suite_gateway.url])
+    environment = _environment(suite_gateway, packages) | {
+        "EXAM_COMMAND": command,
+        "GATEWAY_KEY": suite_gateway.tenant.key,
+    }
 
-    seen = await _run(["node", str(HERE / "walk.mjs"), hall.url, mode], environment)
+    seen = await _run(["node", str(HERE / "walk.mjs"), suite_gateway.url, mode], environment)
 
     assert seen.pop("era") == era
     late = [error.removeprefix(LATE_PROGRESS) for error in seen["errors"] if error.startswith(LATE_PROGRESS)]
@@ -105,12 +110,12 @@ async def test_the_sdk_for_typescript_walks_a_tenant_over_the_bridge(
     _check(seen)
 
 
-async def test_the_first_generation_of_the_sdk_for_python_walks_a_tenant(hall: Hall) -> None:
+async def test_the_first_generation_of_the_sdk_for_python_walks_a_tenant(suite_gateway: SuiteGateway) -> None:
     """MCP: the client that most people still have works, each request at another replica (SRV-1)."""
     python = await anyio.to_thread.run_sync(find_python, "python")
-    environment = _environment(hall, Path(sys.prefix))
+    environment = _environment(suite_gateway, Path(sys.prefix))
 
-    seen = await _run([str(python), str(HERE / "walk_v1.py"), hall.url], environment)
+    seen = await _run([str(python), str(HERE / "walk_v1.py"), suite_gateway.url], environment)
 
     assert seen.pop("era") == "2025-11-25"
     _check(seen)
@@ -137,11 +142,13 @@ CALLS: Sequence[tuple[Sequence[str], Sequence[str | int], object]] = (
 
 
 @pytest.mark.parametrize("era", [pytest.param("legacy", marks=pytest.mark.long), "modern"])
-async def test_the_inspectors_command_line_walks_a_tenant(hall: Hall, packages: Path, era: str) -> None:
+async def test_the_inspectors_command_line_walks_a_tenant(
+    suite_gateway: SuiteGateway, packages: Path, era: str
+) -> None:
     """MCP: the official tool for looking at servers sees everything in both eras (SRV-1)."""
-    environment = _environment(hall, packages)
-    where = ["--server-url", hall.url, "--transport", "http", "--protocol-era", era, "--format", "json"]
-    where += ["--header", f"Authorization: Bearer {hall.tenant.key}"]
+    environment = _environment(suite_gateway, packages)
+    where = ["--server-url", suite_gateway.url, "--transport", "http", "--protocol-era", era, "--format", "json"]
+    where += ["--header", f"Authorization: Bearer {suite_gateway.tenant.key}"]
     for (method, *arguments), place, expected in CALLS:
         found = await _run(
             ["node", str(packages / INSPECTOR), "--cli", *where, "--method", method, *arguments], environment

@@ -106,7 +106,7 @@ async def walk(attachment: LiveAttachment) -> None:
     client = Client(ANSWERS)
     assert await call(attachment, client, "echo", message="hé") == "Echo: hé"
     assert "completed" in await call(attachment, client, "trigger-long-running-operation", duration=0.1, steps=2)
-    assert [told for told in client.told if told[0] == "progress"] == [  # type: ignore[index]
+    assert [notified for notified in client.notified if notified[0] == "progress"] == [  # type: ignore[index]
         ("progress", 1, 2, None),
         ("progress", 2, 2, None),
     ]
@@ -174,7 +174,7 @@ async def test_fastmcp(fastmcp: str) -> None:
             }  # fmt: skip
             assert await call(attachment, client, "add", a=2, b=3) == "5"
             assert await call(attachment, client, "work") == "worked"
-            assert client.told == [("progress", 1, 2, None), ("progress", 2, 2, None)]
+            assert client.notified == [("progress", 1, 2, None), ("progress", 2, 2, None)]
             assert "no luck" in await call(attachment, client, "fail")
             assert "unavailable" in await call(attachment, Client(abilities=frozenset()), "ask")
             asking = Client({"elicitation/create": {"action": "accept", "content": {"value": "Ann"}}})

@@ -207,7 +207,7 @@ class TypeScriptClient:
     process: Process
     lines: TextReceiveStream
 
-    async def say(self, line: str) -> None:
+    async def speak(self, line: str) -> None:
         """Send a line to the client."""
         assert self.process.stdin is not None
         await self.process.stdin.send(f"{line}\n".encode())
@@ -216,7 +216,7 @@ class TypeScriptClient:
         """Go where the client sends its user, and return what it saw then."""
         with anyio.fail_after(60):
             await person.go(json.loads(await self.lines.receive())["go"])
-            await self.say(person.came_back)
+            await self.speak(person.came_back)
             seen: dict[str, Any] = json.loads(await self.lines.receive())
         return seen
 
@@ -230,7 +230,7 @@ async def _typescript(place: Place, mode: Mode) -> AsyncGenerator[TypeScriptClie
     async with await anyio.open_process(command, env=environment, stderr=None) as process:
         assert process.stdout is not None
         yield TypeScriptClient(process, TextReceiveStream(process.stdout))
-        await TypeScriptClient(process, TextReceiveStream(process.stdout)).say("")
+        await TypeScriptClient(process, TextReceiveStream(process.stdout)).speak("")
 
 
 @asynccontextmanager
@@ -287,7 +287,7 @@ async def test_clients_step_up_when_a_rule_demands_another_scope(servers: TestSe
                     Client(streamable_http_client(place.url, http_client=http), mode=mode) as second,
                 ):
                     assert not (await second.call_tool("list_pets", {})).is_error
-                await typescript.say("again")
+                await typescript.speak("again")
                 seen = await typescript.sign_in(bob)
             refused = await place.gateway.rpc("acme", before.access_token, "tools/list")
             scopes += [before.scope or "", ada.storage.tokens.scope or "", seen["scope"]]
@@ -429,7 +429,7 @@ async def test_the_sdk_for_typescript_signs_in_with_nothing_but_the_url(place: P
         await place.check(seen["token"], "ada")
         if place.has_short_tokens:
             await place.wait_for_end(seen["token"])
-            await client.say("again")
+            await client.speak("again")
             with anyio.fail_after(60):
                 again = json.loads(await client.lines.receive())
             assert (again["failed"], again["token"] == seen["token"]) == (False, False)

@@ -19,16 +19,16 @@ async def walk(url: str) -> dict[str, Any]:
     mcp: Any = importlib.import_module("mcp")
     types: Any = importlib.import_module("mcp.types")
     transport: Any = importlib.import_module("mcp.client.streamable_http")
-    told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    notified: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     steps: list[float] = []
 
     async def answer(*_: Any) -> Any:
         return types.ElicitResult(action="accept", content={"name": "Ada"})
 
-    async def hear(message: Any) -> None:
-        said: Any = getattr(message, "root", None)
-        if isinstance(said, types.ResourceUpdatedNotification):
-            told.set_result(str(said.params.uri))
+    async def receive(message: Any) -> None:
+        reported: Any = getattr(message, "root", None)
+        if isinstance(reported, types.ResourceUpdatedNotification):
+            notified.set_result(str(reported.params.uri))
 
     async def count(progress: float, _: float | None, __: str | None) -> None:
         steps.append(progress)
@@ -37,7 +37,7 @@ async def walk(url: str) -> dict[str, Any]:
     async with (
         transport.create_mcp_http_client(headers=headers) as http,
         transport.streamable_http_client(url, http_client=http) as (reading, writing, _),
-        mcp.ClientSession(reading, writing, elicitation_callback=answer, message_handler=hear) as session,
+        mcp.ClientSession(reading, writing, elicitation_callback=answer, message_handler=receive) as session,
     ):
         seen: dict[str, Any] = {"era": (await session.initialize()).protocolVersion}
         seen["tools"] = [tool.name for tool in (await session.list_tools()).tools]
@@ -51,12 +51,12 @@ async def walk(url: str) -> dict[str, Any]:
         seen["completed"] = (await session.complete(ref, {"name": "arg1", "value": "par"})).completion.values
         seen["elicited"] = (await session.call_tool("test_input_required_result_elicitation", {})).content[0].text
         await session.subscribe_resource(WATCHED)
-        await asyncio.to_thread(_tell)
-        seen["told"] = await told
+        await asyncio.to_thread(_notify)
+        seen["told"] = await notified
     return seen
 
 
-def _tell() -> None:
+def _notify() -> None:
     """Change of a resource by an administrator."""
     headers = {"authorization": os.environ["EXAM_OPERATOR"], "content-type": "application/json"}
     body = json.dumps({"uri": WATCHED}).encode()

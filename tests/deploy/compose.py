@@ -15,8 +15,8 @@ _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[A-Z_]+)(?::-(?P<default>(?:[^{}]|\{[
 
 def read_compose(**variables: str) -> dict[str, Any]:
     """The file with these variables."""
-    said: object = yaml.safe_load(FILE.read_text())
-    return cast(dict[str, Any], _filled(said, variables))
+    reported: object = yaml.safe_load(FILE.read_text())
+    return cast(dict[str, Any], _filled(reported, variables))
 
 
 def _filled(value: object, variables: Mapping[str, str]) -> object:

@@ -42,8 +42,8 @@ def of(stage: list[Instruction], word: str) -> list[str]:
 
 def image_variables() -> dict[str, str]:
     """Settings of the image for the gateway, for any account."""
-    said = dict(pair.split("=", 1) for text in of(read_stages()[-1], "ENV") for pair in shlex.split(text))
-    return {name: value for name, value in said.items() if name.startswith("GATEWAY_")}
+    reported = dict(pair.split("=", 1) for text in of(read_stages()[-1], "ENV") for pair in shlex.split(text))
+    return {name: value for name, value in reported.items() if name.startswith("GATEWAY_")}
 
 
 def copy_context(folder: Path) -> None:

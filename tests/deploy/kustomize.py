@@ -21,20 +21,20 @@ def build(folder: Path) -> list[Manifest]:
 
 
 def _apply(folder: Path, found: list[Manifest]) -> list[Manifest]:
-    said = cast(Manifest, yaml.safe_load((folder / "kustomization.yaml").read_text()))
-    assert set(said) <= _KNOWN, f"{folder}: this renderer does not know {set(said) - _KNOWN}"
-    own = [manifest for name in said.get("resources", []) for manifest in _resource(folder / name)]
+    reported = cast(Manifest, yaml.safe_load((folder / "kustomization.yaml").read_text()))
+    assert set(reported) <= _KNOWN, f"{folder}: this renderer does not know {set(reported) - _KNOWN}"
+    own = [manifest for name in reported.get("resources", []) for manifest in _resource(folder / name)]
     manifests = [*found, *own]
-    for name in said.get("components", []):
+    for name in reported.get("components", []):
         manifests = _apply(folder / name, manifests)
-    for patch in said.get("patches", []):
+    for patch in reported.get("patches", []):
         manifests = _patched(manifests, folder / patch["path"], patch.get("target"))
-    for image in said.get("images", []):
+    for image in reported.get("images", []):
         manifests = [cast(Manifest, _with_image(manifest, image)) for manifest in manifests]
     for manifest in manifests:
-        if "namespace" in said and manifest["kind"] not in _CLUSTER_WIDE:
-            manifest["metadata"]["namespace"] = said["namespace"]
-        manifest["metadata"]["name"] += said.get("nameSuffix", "")
+        if "namespace" in reported and manifest["kind"] not in _CLUSTER_WIDE:
+            manifest["metadata"]["namespace"] = reported["namespace"]
+        manifest["metadata"]["name"] += reported.get("nameSuffix", "")
     return manifests
 
 

@@ -44,18 +44,18 @@ class OldRelease:
 
     def migrate(self, owner_url: str, app_url: str, secret_key: str) -> None:
         """Its own `gateway migrate`."""
-        told = {
+        notified = {
             "GATEWAY_DATABASE_URL": app_url,
             "GATEWAY_MIGRATION_DATABASE_URL": owner_url,
             "GATEWAY_SECRET_KEYS": secret_key,
         }
-        self._run([str(self.python), "-m", "gateway", "migrate"], told)
+        self._run([str(self.python), "-m", "gateway", "migrate"], notified)
 
-    def _run(self, command: list[str], told: dict[str, str]) -> str:
+    def _run(self, command: list[str], notified: dict[str, str]) -> str:
         own = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         ended = subprocess.run(
             command,
-            env={**own, **self.environment, **told},
+            env={**own, **self.environment, **notified},
             cwd=self.tree,
             capture_output=True,
             text=True,

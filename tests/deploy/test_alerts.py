@@ -90,7 +90,7 @@ def _judge(folder: Path, cases: Sequence[dict[str, Any]]) -> str:
     return "" if ended.returncode == 0 else ended.stdout + ended.stderr
 
 
-def test_there_is_a_case_for_every_alert() -> None:
+def test_every_alert_has_a_case() -> None:
     """Ours: every alert was seen firing."""
     groups = yaml.safe_load(RULES.read_text())["groups"]
 

@@ -60,7 +60,7 @@ def elsewhere(tmp_path: Path) -> Iterator[TestServers]:
         yield servers
 
 
-async def test_the_logins_of_a_new_server_are_what_the_gateway_needs(elsewhere: TestServers) -> None:
+async def test_the_logins_of_a_new_server_suffice_for_the_gateway(elsewhere: TestServers) -> None:
     """Ours: after roles.sql the owner migrates, and what serves is held to its walls (TEN-5)."""
     assert await migrate(elsewhere.urls.migration_database_url)
     async with Store(elsewhere.urls.database_url) as store:
@@ -100,7 +100,7 @@ async def test_an_administrator_that_is_no_superuser_makes_the_same_logins(tmp_p
 
 
 @pytest.mark.parametrize("commands", [COMMANDS[:2], COMMANDS[2:]], ids=["superuser", "owner"])
-async def test_what_was_dumped_here_works_elsewhere(
+async def test_a_dump_works_on_another_server(
     database: TestDatabase,
     servers: TestServers,
     elsewhere: TestServers,

@@ -33,7 +33,7 @@ def compose() -> dict[str, Any]:
     return read_compose()
 
 
-def test_it_is_what_the_compose_specification_allows(compose: dict[str, Any]) -> None:
+def test_the_file_matches_the_compose_specification(compose: dict[str, Any]) -> None:
     """Ours: Compose will read it."""
     schemas = importlib.resources.files("check_jsonschema") / "builtin_schemas" / "vendor"
     schema: dict[str, Any] = json.loads((schemas / "compose-spec.json").read_text())
@@ -122,7 +122,7 @@ def test_every_image_is_named_in_one_place(compose: dict[str, Any]) -> None:
     assert pinned["services"]["migrate"]["build"]["args"]["PYTHON_IMAGE"].endswith(digest)
 
 
-def test_replicas_run_as_nobody_in_particular_on_a_root_they_cannot_write(compose: dict[str, Any]) -> None:
+def test_replicas_run_unprivileged_on_a_read_only_root(compose: dict[str, Any]) -> None:
     """Ours: promises of the image hold in the engine, too."""
     for name in (*REPLICAS, *ONCE):
         service = compose["services"][name]
@@ -131,7 +131,7 @@ def test_replicas_run_as_nobody_in_particular_on_a_root_they_cannot_write(compos
         assert service["user"] == "10001:10001"
 
 
-def test_only_caddy_has_doors_to_the_outside(compose: dict[str, Any]) -> None:
+def test_only_caddy_has_published_ports(compose: dict[str, Any]) -> None:
     """Ours: PostgreSQL and Redis are reachable by replicas only, replicas through TLS only."""
     with_ports = {name for name, service in compose["services"].items() if "ports" in service}
     inside = {name for name, service in compose["services"].items() if service["networks"] == ["inside"]}
@@ -141,7 +141,7 @@ def test_only_caddy_has_doors_to_the_outside(compose: dict[str, Any]) -> None:
     assert compose["networks"]["inside"]["internal"] is True
 
 
-def test_no_secret_stands_in_the_environment(compose: dict[str, Any]) -> None:
+def test_no_secret_is_in_the_environment(compose: dict[str, Any]) -> None:
     """Ours: secrets are files; `docker inspect` shows none (TEN-4)."""
     for name, service in compose["services"].items():
         for variable in service.get("environment", {}):
@@ -190,7 +190,7 @@ def test_replicas_wait_for_the_migration_and_redis_loses_nothing_on_a_restart(co
     assert redis[redis.index("--maxmemory-policy") + 1] == "noeviction"
 
 
-def test_the_image_is_built_once_before_whoever_needs_it(compose: dict[str, Any]) -> None:
+def test_the_image_is_built_once_before_its_users(compose: dict[str, Any]) -> None:
     """Ours: engines build in parallel, so on a new machine two services may not make one tag (SRV-6)."""
     services = compose["services"]
     builders = {name for name, service in services.items() if "build" in service}
@@ -207,7 +207,7 @@ def _awaited(services: dict[str, Any], name: str) -> set[str]:
     return near.union(*(_awaited(services, other) for other in near))
 
 
-def test_whatever_is_waited_for_says_when_it_is_well(compose: dict[str, Any]) -> None:
+def test_each_awaited_service_has_a_health_check(compose: dict[str, Any]) -> None:
     """Ours: no service waits for a health check that does not exist; the replicas' check is the image's (SRV-6)."""
     for name, service in compose["services"].items():
         for other, how in service.get("depends_on", {}).items():

@@ -56,7 +56,7 @@ def test_every_base_is_slim_and_has_a_tag() -> None:
     assert re.fullmatch(r"python:3\.\d+-slim-\w+", bases.pop())
 
 
-def test_the_image_runs_as_nobody_in_particular_and_ends_on_sigterm() -> None:
+def test_the_image_runs_unprivileged_and_ends_on_sigterm() -> None:
     """Ours: an unprivileged numeric user, a signal the gateway drains on, a health check without tools (SRV-3)."""
     labels = " ".join(of(FINAL, "LABEL"))
 
@@ -189,7 +189,7 @@ def _start(command: list[str], environment: dict[str, str]) -> "subprocess.Popen
 
 
 @pytest.mark.long
-def test_the_environment_has_what_runs_and_nothing_that_installs(image: Path) -> None:
+def test_the_environment_has_runtime_packages_and_no_installer(image: Path) -> None:
     """Ours: no pip, no compiler's leavings, no test or development package, byte code ready."""
     packages = next((image / "opt/gateway/lib").glob("python3*")) / "site-packages"
     names = {path.name.partition("-")[0].lower() for path in packages.glob("*.dist-info")}
@@ -209,9 +209,9 @@ def test_the_user_can_write_nothing(image: Path) -> None:
     command = [str(image / "opt/gateway/bin/python"), "-c", program]
 
     with _start(command, dict(os.environ)) as child:
-        _, said = child.communicate()
+        _, reported = child.communicate()
 
-    assert b"PermissionError" in said or b"Read-only" in said
+    assert b"PermissionError" in reported or b"Read-only" in reported
 
 
 @pytest.mark.long
@@ -247,12 +247,12 @@ def _started(command: list[str], environment: dict[str, str]) -> Generator["subp
 async def _check_serving(child: "subprocess.Popen[bytes]", image: Path, environment: dict[str, str]) -> None:
     assert child.stdout is not None
     with anyio.fail_after(60):
-        said = b""
-        while not said.rstrip().endswith(b"}"):
+        reported = b""
+        while not reported.rstrip().endswith(b"}"):
             line = await anyio.to_thread.run_sync(child.stdout.readline)
             assert line, "the gateway ended before it served"
-            said += line
-    url = json.loads(said)["url"]
+            reported += line
+    url = json.loads(reported)["url"]
     async with http_client(base_url=url, timeout=30) as http:
         operator = {"authorization": f"Bearer {OPERATOR_KEY}"}
         assert (await http.get("/readyz")).json() == {"status": "ready"}

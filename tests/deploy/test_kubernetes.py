@@ -87,7 +87,7 @@ def test_the_doctor_is_content_with_the_room_that_pods_have(overlay: str, monkey
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_whatever_selects_pods_selects_the_gateways_own(overlay: str) -> None:
+def test_every_selector_of_pods_selects_the_gateways_own(overlay: str) -> None:
     """Ours: service, disruption budget, network policy and spreading mean the pods of the deployment."""
     manifests = _overlay(overlay)
     deployment = _one(manifests, "Deployment")
@@ -111,7 +111,7 @@ def test_whatever_selects_pods_selects_the_gateways_own(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_pods_run_as_nobody_in_particular_on_a_root_they_cannot_write(overlay: str) -> None:
+def test_pods_run_unprivileged_on_a_read_only_root(overlay: str) -> None:
     """Ours: the rules of the restricted pod security standard, and no token of the cluster."""
     for pod in _pods(_overlay(overlay)):
         spec = pod["spec"]
@@ -308,18 +308,18 @@ def test_there_are_always_replicas_left_to_serve(overlay: str) -> None:
 def test_streams_pass_the_ingress_as_they_come(overlay: str) -> None:
     """Ours: no buffer and no timeout of a minute lies between a client and its stream."""
     ingress = _one(_overlay(overlay), "Ingress")
-    said = {name.rpartition("/")[2]: value for name, value in ingress["metadata"]["annotations"].items()}
+    reported = {name.rpartition("/")[2]: value for name, value in ingress["metadata"]["annotations"].items()}
     paths = [path["path"] for rule in ingress["spec"]["rules"] for path in rule["http"]["paths"]]
 
-    assert said["proxy-buffering"] == "off"
-    assert int(said["proxy-read-timeout"]) >= 3600
-    assert "non_idempotent" not in said["proxy-next-upstream"]
-    assert int(said["proxy-body-size"].removesuffix("m")) * 2**20 > LARGE_BODY
+    assert reported["proxy-buffering"] == "off"
+    assert int(reported["proxy-read-timeout"]) >= 3600
+    assert "non_idempotent" not in reported["proxy-next-upstream"]
+    assert int(reported["proxy-body-size"].removesuffix("m")) * 2**20 > LARGE_BODY
     assert "/metrics" not in paths
     assert "/" not in paths
 
 
-def test_the_probes_ask_what_the_gateway_answers() -> None:
+def test_the_probes_query_paths_that_the_gateway_serves() -> None:
     """Ours: a replica that drains or lost a server is not sent requests, and is not killed for it either."""
     container = _one(_overlay("production"), "Deployment")["spec"]["template"]["spec"]["containers"][0]
 
@@ -354,8 +354,8 @@ def test_the_secrets_of_the_page_are_those_that_the_pods_mount(tmp_path: Path) -
 
 def test_a_route_of_the_gateway_api_takes_the_place_of_the_ingress(tmp_path: Path) -> None:
     """Ours: clusters without an ingress controller are served, too."""
-    said = {"resources": [str(KUBERNETES / "base")], "components": [str(KUBERNETES / "components/gateway-api")]}
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(said))
+    reported = {"resources": [str(KUBERNETES / "base")], "components": [str(KUBERNETES / "components/gateway-api")]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(reported))
     manifests = build(KUBERNETES / "base")
     route = _one(build(tmp_path), "HTTPRoute")
     wanted = [path["path"] for rule in _one(manifests, "Ingress")["spec"]["rules"] for path in rule["http"]["paths"]]

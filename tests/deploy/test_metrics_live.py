@@ -84,7 +84,7 @@ async def test_calls_are_counted_by_tenant_source_and_outcome(measured: Measured
     assert await measured.value("gateway_calls_total", tenant="acme", source="api", outcome="upstream_error") == 1
 
 
-async def test_the_time_of_a_call_is_told_apart(measured: Measured) -> None:
+async def test_the_parts_of_a_calls_time_are_measured_apart(measured: Measured) -> None:
     """Ours: the time of the gateway itself, beside its waits (SRV-6)."""
     for part in ("gateway", "upstream"):
         assert await measured.value("gateway_call_seconds_count", part=part) == 4
@@ -161,14 +161,14 @@ def _filled(query: str) -> str:
     return query.replace("$__rate_interval", "1m").replace("$tenant", ".*")
 
 
-async def test_the_page_has_what_the_code_names_and_nothing_else(measured: Measured) -> None:
+async def test_the_page_has_exactly_the_metrics_of_the_code(measured: Measured) -> None:
     """Ours: docs/metrics.md, which is made from the code, is what there is (SRV-6)."""
     named = {family.name.removesuffix("_total") for family in Metrics().families}
 
     assert set(await measured.families()) == named
 
 
-async def test_every_number_that_is_asked_for_is_on_the_page(measured: Measured) -> None:
+async def test_every_queried_metric_is_on_the_page(measured: Measured) -> None:
     """Ours: every panel and alert queries a metric that exists (SRV-6)."""
     families = await measured.families()
     there = {sample.name for family in families.values() for sample in family.samples}

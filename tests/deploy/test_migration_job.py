@@ -35,9 +35,9 @@ async def test_the_job_migrates_an_empty_database_and_does_no_harm_a_second_time
     read: Callable[[], Job], servers: TestServers, tmp_path: Path
 ) -> None:
     """Ours: once per release is enough, twice is safe, and no serving replica needs a change (SRV-6)."""
-    words, told = read()
+    words, notified = read()
     secret = tmp_path / "migration_database_url"
-    variables = {name: str(secret) if name.endswith("_FILE") else value for name, value in told.items()}
+    variables = {name: str(secret) if name.endswith("_FILE") else value for name, value in notified.items()}
     environment = clean_environment() | image_variables() | variables
     with servers.empty_database() as database:
         secret.write_text(f"{database.owner_url}\n")

@@ -30,7 +30,7 @@ from tests.deploy.pages import first_command
 pytestmark = pytest.mark.long
 PATIENCE_S = 600
 _ANSWER_S = 60
-_NOBODY = "nobody"
+_UNPRIVILEGED = "nobody"
 _USABLE = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))"
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy")
 """Variables that a login shell has anyway. Where packages come from (`PIP_…`) is the machine's business, too."""
@@ -53,11 +53,11 @@ class Newcomer:
         return {**kept, "HOME": str(self.home), "PYTHON": self.python, "GATEWAY_PORT": "0"}
 
     @contextmanager
-    def step(self, said: str) -> Generator[None]:
+    def step(self, reported: str) -> Generator[None]:
         """One step of the page, with the time it took."""
         began = time.monotonic()
         yield
-        self.steps.append(f"{time.monotonic() - began:6.1f} s  {said}")
+        self.steps.append(f"{time.monotonic() - began:6.1f} s  {reported}")
 
     @contextmanager
     def typed(self, command: str) -> Generator["subprocess.Popen[str]"]:
@@ -124,22 +124,22 @@ def _choose_user() -> tuple[int | None, str]:
     if os.geteuid() != 0:
         return None, ours
     try:
-        nobody = pwd.getpwnam(_NOBODY)
+        unprivileged = pwd.getpwnam(_UNPRIVILEGED)
     except KeyError:
         return None, ours
     others = (shutil.which(name, path="/usr/local/bin:/usr/bin:/bin") for name in ("python3", "python3.11"))
     for python in (ours, *filter(None, others)):
         tried = subprocess.run(
             ["/bin/sh", "-c", f"exec '{python}' -c '{_USABLE}'"],
-            user=nobody.pw_uid,
-            group=nobody.pw_gid,
+            user=unprivileged.pw_uid,
+            group=unprivileged.pw_gid,
             extra_groups=[],
             cwd="/",
             capture_output=True,
             check=False,
         )
         if tried.returncode == 0:
-            return nobody.pw_uid, python
+            return unprivileged.pw_uid, python
     return None, ours
 
 
@@ -154,7 +154,7 @@ def _read_until_ready(child: "subprocess.Popen[str]") -> str:
     raise AssertionError(f"it ended before it was ready:\n{printed[-3000:]}")
 
 
-def _said(printed: str, name: str) -> str:
+def _reported(printed: str, name: str) -> str:
     found = re.search(rf"^{name}\s+(\S.*)$", printed, re.MULTILINE)
     assert found is not None, printed
     return found[1].strip()
@@ -166,7 +166,7 @@ async def test_the_first_page_leads_from_nothing_to_the_first_tool_call(newcomer
     with anyio.fail_after(PATIENCE_S), newcomer.typed(command) as child:
         with newcomer.step(f"$ {command}"):
             printed = await to_thread.run_sync(_read_until_ready, child, abandon_on_cancel=True)
-        url, header, curl = (_said(printed, name) for name in ("MCP URL", "header", "curl"))
+        url, header, curl = (_reported(printed, name) for name in ("MCP URL", "header", "curl"))
         with newcomer.step("$ curl …: the line for curl, as it was printed"):
             listed = await anyio.run_process(["/bin/sh", "-euc", curl], env=newcomer.environment)
         with newcomer.step("the URL and the header given to a client: a tool is called"):
@@ -198,7 +198,7 @@ async def test_the_line_of_the_readme_serves_a_document_from_an_empty_folder(tmp
         reader.step(f"$ {line}"),
     ):
         printed = await to_thread.run_sync(_read_until_ready, child, abandon_on_cancel=True)
-        called = await _call_first(_said(printed, "MCP URL"), _said(printed, "header"))
+        called = await _call_first(_reported(printed, "MCP URL"), _reported(printed, "header"))
     _print(reader)
 
     shown = [each for each in (ROOT / "README.md").read_text().splitlines() if each.startswith("10 ")]

@@ -58,7 +58,7 @@ async def test_a_replica_that_will_end_is_not_ready_serves_on_and_keeps_no_conne
     assert [answer.headers.get("connection") for answer in answers] == [None, "close"]
 
 
-async def test_who_is_told_twice_does_not_wait(replica: Replica) -> None:
+async def test_a_second_signal_ends_the_process_at_once(replica: Replica) -> None:
     """Ours: a second signal ends the process at once; otherwise it ends by itself (SRV-3)."""
     ended: list[int] = []
     async with (

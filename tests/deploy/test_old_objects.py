@@ -61,7 +61,7 @@ async def replicas(servers: TestServers, tmp_path: Path) -> AsyncGenerator[tuple
             yield old.gateway, new.gateway
 
 
-async def test_each_release_reads_what_the_other_has_written(replicas: tuple[RunningGateway, RunningGateway]) -> None:
+async def test_each_release_reads_the_objects_of_the_other(replicas: tuple[RunningGateway, RunningGateway]) -> None:
     """Ours: objects of every kind have the same id and entity tag at both, and a change under it counts (SRV-6)."""
     old, new = replicas
     for tenant in (ACME, OTHER):

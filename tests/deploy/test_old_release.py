@@ -180,11 +180,11 @@ def _forget_users(redis_url: str, users: list[str]) -> None:
 
 async def _reads(replica: Replica) -> dict[str, object]:
     """The tenant as its admin API shows it."""
-    said: dict[str, object] = {}
+    reported: dict[str, object] = {}
     for path in READS:
         answer = await replica.gateway.admin.get(f"/tenants/acme{path}")
-        said[path] = answer.raise_for_status().json()
-    return said
+        reported[path] = answer.raise_for_status().json()
+    return reported
 
 
 async def _calls_succeed(upgrade: Upgrade, replica: Replica, tool: str = "get_pet") -> None:

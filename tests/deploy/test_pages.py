@@ -26,7 +26,7 @@ PAGES = sorted(path.name for path in DOCS.glob("*.md"))
 PATIENCE_S = 240
 
 
-def test_generated_files_of_the_tree_are_what_the_code_says() -> None:
+def test_generated_files_of_the_tree_equal_the_code() -> None:
     """Ours: the shipped pages and the rows of guards are as `python -m tests.deploy.pages` writes them."""
     written = pages.pages()
 
@@ -59,18 +59,18 @@ def _texts_of_the_source() -> tuple[str, ...]:
     return tuple(text.replace("`", "") for text in found)
 
 
-def _is_said(message: str) -> bool:
+def _is_printed(message: str) -> bool:
     wanted = "(?:.*)".join(re.escape(part) for part in re.split("…", message))
     return any(re.search(wanted, text, re.DOTALL) for text in _texts_of_the_source())
 
 
-def test_every_message_of_the_troubleshooting_page_is_one_that_is_said() -> None:
+def test_every_message_of_the_troubleshooting_page_exists() -> None:
     """Ours: the text of a message leads to its explanation."""
     messages = re.findall(r"^### `(.+)`$", (DOCS / "troubleshooting.md").read_text(), re.MULTILINE)
 
     assert len(messages) >= 35
-    assert [message for message in messages if not _is_said(message)] == []
-    assert not _is_said("the gateway is … on fire")
+    assert [message for message in messages if not _is_printed(message)] == []
+    assert not _is_printed("the gateway is … on fire")
 
 
 @pytest.mark.parametrize(("page", "part"), [("docs/quickstart.md", "Step by step"), ("README.md", "A document")])
@@ -80,20 +80,20 @@ async def test_the_commands_of_a_page_lead_step_by_step_to_a_call(page: str, par
     block = text.partition("```console\n")[2].partition("```")[0]
     (path, _), *steps = re.findall(r"^\$ (.+)\n((?:[^$\n].*\n)*)", block, re.MULTILINE)
     assert path.startswith("export PATH=")
-    said, key = "", "KEY"
+    reported, key = "", "KEY"
     async with _example(tmp_path) as (environment, upstream):
         for step, expected in steps:
             typed = step.replace("KEY", key).replace("http://127.0.0.1:8091", upstream)
             ended = await anyio.run_process(["/bin/sh", "-euc", typed], env=environment, cwd=ROOT, check=False)
             assert ended.returncode == 0, f"{step}\n{ended.stderr.decode()}"
-            said = ended.stdout.decode()
-            missing = [line for line in expected.splitlines() if not _is_shown(line, said)]
-            assert missing == [], f"{step}\n{said}"
-            shown = re.search(r"mcpg_\w+_\S+", said)
+            reported = ended.stdout.decode()
+            missing = [line for line in expected.splitlines() if not _is_shown(line, reported)]
+            assert missing == [], f"{step}\n{reported}"
+            shown = re.search(r"mcpg_\w+_\S+", reported)
             key = key if shown is None else shown[0]
 
     assert key != "KEY", "the key is shown"
-    assert '"books"' in said, "the last step is a call"
+    assert '"books"' in reported, "the last step is a call"
 
 
 def _is_shown(line: str, output: str) -> bool:

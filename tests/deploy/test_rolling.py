@@ -25,7 +25,7 @@ class Work:
     calls: dict[Mode, int] = field(default_factory=dict[Mode, int])
     failures: list[str] = field(default_factory=list[str])
     streams: int = 0
-    heard: int = 0
+    received: int = 0
     is_over: bool = False
 
 
@@ -68,7 +68,7 @@ async def test_a_rolling_restart_fails_no_call_and_moves_the_streams(topology: T
                 await _served_by(topology, replica)  # before the other one may go
             assert work.streams >= 2, "the stream of at least one replica has moved"
             await topology.gateway.import_document("acme", many("https://api.example.com", 1), name="more")
-            await _reached(lambda: work.heard > 0)
+            await _reached(lambda: work.received > 0)
             work.is_over = True
             group.cancel_scope.cancel()
 
@@ -98,7 +98,7 @@ async def _listen_on(topology: Topology, key: str, work: Work) -> None:
             async with client.listen(tools_list_changed=True) as stream:
                 work.streams += 1
                 async for _ in stream:
-                    work.heard += 1
+                    work.received += 1
 
 
 async def _worked(work: Work, modes: tuple[Mode, ...]) -> None:

@@ -101,7 +101,7 @@ def test_the_navigation_is_the_index() -> None:
     assert all((ROOT / one).is_file() for one in pages)
 
 
-def test_what_a_page_leads_to_is_in_the_site() -> None:
+def test_linked_pages_are_in_the_site() -> None:
     """Ours: examples and tables of the tests that a page names can be opened from it."""
     names = {path.relative_to(ROOT).as_posix() for path in linked_files()}
 

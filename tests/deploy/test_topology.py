@@ -59,7 +59,7 @@ async def test_a_client_lists_and_calls_over_https(topology: Topology, mode: Mod
             assert not (await client.call_tool("get_pet", {"id": 7})).is_error
 
 
-async def test_what_listens_hears_through_the_proxy_at_once(topology: Topology) -> None:
+async def test_a_listener_receives_events_through_the_proxy_at_once(topology: Topology) -> None:
     """Ours: nothing on the way keeps back an event until more of them come (CAP-2, SRV-6)."""
     key = await topology.gateway.create_key("acme")
 
@@ -84,7 +84,7 @@ async def test_only_tls_is_served_and_plain_http_is_sent_there(topology: Topolog
     assert answer.status_code in {301, 308, 400}
 
 
-async def test_who_signs_is_caddys_own_authority(topology: Topology) -> None:
+async def test_caddys_own_authority_signs_its_certificate(topology: Topology) -> None:
     """Ours: without its root certificate no client trusts the connection (SRV-6)."""
     async with httpx.AsyncClient(trust_env=False) as http:
         with pytest.raises(httpx.ConnectError, match="certificate"):
@@ -94,8 +94,8 @@ async def test_who_signs_is_caddys_own_authority(topology: Topology) -> None:
 def _refusals(topology: Topology, path: str) -> list[dict[str, Any]]:
     """Log lines of any replica about refused credentials at this path."""
     lines = [line for replica in topology.replicas for line in replica.log.read_text().splitlines()]
-    said = [json.loads(line) for line in lines if "credential_refused" in line]
-    return [line for line in said if line["path"] == path]
+    reported = [json.loads(line) for line in lines if "credential_refused" in line]
+    return [line for line in reported if line["path"] == path]
 
 
 async def _client_seen(topology: Topology, url: str, address: str, headers: dict[str, str] | None = None) -> str:
@@ -165,14 +165,14 @@ async def test_the_welcome_ends_with_a_key_that_works(topology: Topology) -> Non
     }
     ended = await anyio.run_process([str(ROOT / "deploy/compose/welcome"), "demo"], env=environment, check=False)
     assert ended.returncode == 0, ended.stderr
-    said = dict(line.split(None, 1) for line in ended.stdout.decode().replace("MCP URL", "URL").splitlines()[:2])
+    reported = dict(line.split(None, 1) for line in ended.stdout.decode().replace("MCP URL", "URL").splitlines()[:2])
 
-    assert said["URL"] == f"{topology.url}/t/demo/mcp"
-    async with topology.client("demo", said["Header"].rpartition(" ")[2], "auto") as client:
+    assert reported["URL"] == f"{topology.url}/t/demo/mcp"
+    async with topology.client("demo", reported["Header"].rpartition(" ")[2], "auto") as client:
         assert await tool_names(client) == []
 
 
-async def test_caddys_health_check_asks_what_caddy_answers(topology: Topology) -> None:
+async def test_caddys_health_check_queries_a_path_that_it_serves(topology: Topology) -> None:
     """Ours: a wait for Caddy's health ends, and not before Caddy is healthy (SRV-6)."""
     url: str = read_compose()["services"]["caddy"]["healthcheck"]["test"][-1]
     check = urlsplit(url)
@@ -182,7 +182,7 @@ async def test_caddys_health_check_asks_what_caddy_answers(topology: Topology) -
         assert (await http.get(check.path)).status_code == 200
 
 
-async def test_nobody_is_sent_to_a_protocol_that_has_no_port(topology: Topology) -> None:
+async def test_no_protocol_without_a_port_is_advertised(topology: Topology) -> None:
     """Ours: HTTP/2 is spoken; HTTP/3, for which Compose opens nothing, is not offered (SRV-6)."""
     answer = await topology.gateway.http.get("/healthz")
 

@@ -36,10 +36,10 @@ async def test_this_release_serves_on_the_schema_of_the_next(database: TestDatab
             await old.create_tenant("after")
             await old.import_document("after", pets(upstream.url))
             assert (await old.http.get("/readyz")).status_code == 200
-        async with running_gateway(database.app_url, redis_url, egress_allow=allowed) as started_anew:
-            (await started_anew.rpc("before", key, "tools/call", params)).raise_for_status()
-            other = await started_anew.create_key("after")
-            (await started_anew.rpc("after", other, "tools/call", params)).raise_for_status()
-            assert (await started_anew.http.get("/readyz")).status_code == 200
+        async with running_gateway(database.app_url, redis_url, egress_allow=allowed) as restarted:
+            (await restarted.rpc("before", key, "tools/call", params)).raise_for_status()
+            other = await restarted.create_key("after")
+            (await restarted.rpc("after", other, "tools/call", params)).raise_for_status()
+            assert (await restarted.http.get("/readyz")).status_code == 200
 
     assert await migrate(database.owner_url) == [], "an old release leaves a newer schema as it is"

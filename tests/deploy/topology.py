@@ -169,10 +169,10 @@ def make_secrets(folder: Path, *, database_url: str, redis_url: str) -> Path:
 
 def replica_environment(name: str, secrets: Path) -> dict[str, str]:
     """Environment of a replica in Compose, its files in our folder, on loopback, where Caddy also is."""
-    said: dict[str, str] = read_compose()["services"][name]["environment"]
-    told = {variable: value.replace("/run/secrets", str(secrets)) for variable, value in said.items()}
-    told |= {"GATEWAY_HOST": "127.0.0.1", "GATEWAY_TRUSTED_PROXIES": "127.0.0.1/32", "GATEWAY_LOG_FORMAT": "json"}
-    return {**clean_environment(), **told}
+    reported: dict[str, str] = read_compose()["services"][name]["environment"]
+    notified = {variable: value.replace("/run/secrets", str(secrets)) for variable, value in reported.items()}
+    notified |= {"GATEWAY_HOST": "127.0.0.1", "GATEWAY_TRUSTED_PROXIES": "127.0.0.1/32", "GATEWAY_LOG_FORMAT": "json"}
+    return {**clean_environment(), **notified}
 
 
 def clean_environment() -> dict[str, str]:

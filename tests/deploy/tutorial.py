@@ -147,12 +147,12 @@ async def _run(
             typed = re.sub(r"\bKEY\b", key, _replaced(command, places))
             shell.stdin.write(f"{typed}\nprintf '\\n%s %s\\n' {_END} $?\n".encode())
             async with asyncio.timeout(_PATIENCE_S):
-                said = (await shell.stdout.readuntil(f"\n{_END} ".encode())).decode().removesuffix(f"\n{_END} ")
+                reported = (await shell.stdout.readuntil(f"\n{_END} ".encode())).decode().removesuffix(f"\n{_END} ")
                 code = (await shell.stdout.readline()).decode().strip()
-            assert code == "0", f"{command}: {said}"
-            found = _KEY.search(said)
+            assert code == "0", f"{command}: {reported}"
+            found = _KEY.search(reported)
             key = key if found is None else found[0]
-            outputs.append(said)
+            outputs.append(reported)
     finally:
         shell.stdin.write(b"kill $(jobs -p) 2>/dev/null; wait; exit\n")
         async with asyncio.timeout(_PATIENCE_S):

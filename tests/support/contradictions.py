@@ -37,7 +37,7 @@ def _contradictions_of_clients(history: History) -> list[str]:
             found.append(f"client: {call} has an answer that is not its own")
         if not arrived[call.id]:
             found.append(f"client: {call} has an answer, but the upstream was not asked")
-    for slug, uris in history.heard.items():
+    for slug, uris in history.received.items():
         found += [f"listener: {slug} received {uri}" for uri in set(uris) - {f"note://{slug}"}]
     for other in SLUGS:
         found += [

@@ -29,8 +29,8 @@ class Event:
     @property
     def message(self) -> dict[str, Any]:
         """Its content, as JSON-RPC."""
-        said: dict[str, Any] = json.loads(self.data)
-        return said
+        reported: dict[str, Any] = json.loads(self.data)
+        return reported
 
 
 class Events:

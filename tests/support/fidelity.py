@@ -69,11 +69,15 @@ def arguments_for(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
 
 def answer_with(upstream: RecordingUpstream, respond: Mapping[str, Any] | None) -> None:
     """Responses of the upstream from now on."""
-    said = respond or {"status": 200, "headers": {"content-type": "application/json"}, "body_b64": "eyJvayI6dHJ1ZX0="}
-    upstream.status = said["status"]
-    upstream.content_type = said["headers"].get("content-type", "")
-    upstream.headers = tuple((key, value) for key, value in said["headers"].items() if key != "content-type")
-    upstream.body = b64decode(said["body_b64"])
+    reported = respond or {
+        "status": 200,
+        "headers": {"content-type": "application/json"},
+        "body_b64": "eyJvayI6dHJ1ZX0=",
+    }
+    upstream.status = reported["status"]
+    upstream.content_type = reported["headers"].get("content-type", "")
+    upstream.headers = tuple((key, value) for key, value in reported["headers"].items() if key != "content-type")
+    upstream.body = b64decode(reported["body_b64"])
 
 
 def request_differences(expected: Mapping[str, Any] | None, seen: Sequence[tuple[int, Seen]]) -> Iterator[str]:

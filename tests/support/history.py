@@ -96,7 +96,7 @@ class History:
     keys: dict[str, str]
     random: Random
     calls: list[Called] = field(default_factory=list[Called])
-    heard: dict[str, list[str]] = field(default_factory=lambda: {slug: [] for slug in SLUGS})
+    received: dict[str, list[str]] = field(default_factory=lambda: {slug: [] for slug in SLUGS})
     faults: list[str] = field(default_factory=list[str])
     exits: list[int] = field(default_factory=list[int])
     is_over: bool = False
@@ -239,7 +239,7 @@ async def live_through(history: History, *, seconds: float, clients: int = 2) ->
                 await history.programs.heal(slug)
                 await history.programs.lose(slug, history.keys[slug])
             history.is_over = True
-            await _hear_again(history, wires)
+            await _receive_again(history, wires)
             tasks.cancel_scope.cancel()
     finally:
         for wire in wires:
@@ -349,7 +349,7 @@ async def _listen(history: History, slug: str) -> None:
             ):
                 async for line in answer.aiter_lines():
                     if line.startswith("data:") and "resources/updated" in line:
-                        history.heard[slug].append(json.loads(line[5:])["params"]["uri"])
+                        history.received[slug].append(json.loads(line[5:])["params"]["uri"])
         await anyio.sleep(_PAUSE_S * 5)
 
 
@@ -362,22 +362,22 @@ async def _subscribed(history: History, slug: str) -> Wire:
     return wire
 
 
-async def _hear_again(history: History, wires: Sequence[Wire]) -> None:
+async def _receive_again(history: History, wires: Sequence[Wire]) -> None:
     """After all of it updates arrive: at new listeners, and in the earlier sessions."""
     for slug, wire in zip(SLUGS, wires, strict=True):
-        before = len(history.heard[slug])
+        before = len(history.received[slug])
 
-        async def is_heard(slug: str = slug, before: int = before) -> bool:
+        async def is_received(slug: str = slug, before: int = before) -> bool:
             await _touch(history, slug)
-            return len(history.heard[slug]) > before
+            return len(history.received[slug]) > before
 
-        await until(is_heard, seconds=30, pause=0.5)
+        await until(is_received, seconds=30, pause=0.5)
         async with wire.listening(history.replicas.b) as events:
             await _touch(history, slug)
-            said = await events.message()
-            while not said["method"].endswith("resources/updated"):
-                said = await events.message()
-            assert said["params"]["uri"] == f"note://{slug}"
+            reported = await events.message()
+            while not reported["method"].endswith("resources/updated"):
+                reported = await events.message()
+            assert reported["params"]["uri"] == f"note://{slug}"
 
 
 async def _touch(history: History, slug: str) -> None:

@@ -113,8 +113,8 @@ class LocalProvider:
     def publish(self, nonce: str | None = None, **claims: Any) -> None:
         """Answer with endpoints and tokens; with a nonce, with the ID token of a sign-in."""
         url = self.issuer.url
-        said: dict[str, Any] = {"audience": "gateway", "nonce": nonce, **self.claims, **claims}
-        token = self.issuer.token(**said)
+        reported: dict[str, Any] = {"audience": "gateway", "nonce": nonce, **self.claims, **claims}
+        token = self.issuer.token(**reported)
         standard = {
             "authorization_endpoint": f"{url}/authorize",
             "token_endpoint": f"{url}/token",

@@ -23,7 +23,7 @@ from tests.support.servers import TestServers
 from tests.support.stand import running_stand
 
 SLUG, OTHER = "acme", "globex"
-OPERATOR, NOBODY, FOREIGN = "operator", "nobody", "admin of another tenant"
+OPERATOR, ANONYMOUS, FOREIGN = "operator", "nobody", "admin of another tenant"
 _SCOPES = {Scope.ADMIN: (Scope.ADMIN, Scope.MCP)}
 """Further scopes of the key of an admin, so that it may admit people, and grant the scope to a key."""
 SUPPORT, AUDITOR, FINANCE, CREATOR = "support", "auditor", "finance", "creator"
@@ -38,7 +38,7 @@ OPERATORS: Mapping[str, Mapping[str, object]] = {
     OF_PROFILES: {"role": "administrator", "kinds": ["profile"]},
 }
 """The operators with limited rights, by the member of the creation of their keys."""
-PRINCIPALS = (OPERATOR, *Scope, FOREIGN, NOBODY, *OPERATORS)
+PRINCIPALS = (OPERATOR, *Scope, FOREIGN, ANONYMOUS, *OPERATORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ async def world(servers: TestServers) -> AsyncGenerator[World]:
                 (await gateway.admin.post(f"/{kind.plural}", json=dict(kind.example))).raise_for_status()
         scopes = {scope: _SCOPES.get(scope, (scope,)) for scope in Scope}
         keys: dict[str, str | None] = {name: await gateway.create_key(SLUG, *each) for name, each in scopes.items()}
-        keys |= {OPERATOR: OPERATOR_KEY, NOBODY: None, FOREIGN: await gateway.create_key(OTHER, "admin")}
+        keys |= {OPERATOR: OPERATOR_KEY, ANONYMOUS: None, FOREIGN: await gateway.create_key(OTHER, "admin")}
         for name, rights in OPERATORS.items():
             body = {"name": name.replace(" ", "-"), **rights}
             made = (await gateway.admin.post("/operator-keys", json=body)).raise_for_status()

@@ -246,11 +246,11 @@ class _Watch:
 async def _watching(replicas: Replicas, slug: str, key: str, mode: Mode, names: set[str]) -> AsyncGenerator[_Watch]:
     changed = asyncio.Event()
 
-    async def hear(message: Any) -> None:
+    async def receive(message: Any) -> None:
         if getattr(message, "method", None) == "notifications/tools/list_changed":
             changed.set()
 
-    async with replicas.client(slug, key, mode, message_handler=hear) as client, AsyncExitStack() as stack:
+    async with replicas.client(slug, key, mode, message_handler=receive) as client, AsyncExitStack() as stack:
         if mode != "legacy":
             events = await stack.enter_async_context(client.listen(tools_list_changed=True))
 

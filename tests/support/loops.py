@@ -65,7 +65,7 @@ def _keep(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         and isinstance(context.get("future"), asyncio.Future)
     ):
         return
-    told = {name: value for name, value in context.items() if name not in {"exception", "message"}}
-    print(f"unseen on the event loop: {context.get('message')} {told}", file=sys.stderr, flush=True)
+    notified = {name: value for name, value in context.items() if name not in {"exception", "message"}}
+    print(f"unseen on the event loop: {context.get('message')} {notified}", file=sys.stderr, flush=True)
     traceback.print_exception(error, file=sys.stderr)
     _unseen.append(error)

@@ -14,7 +14,7 @@ class TalkingPeer:
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     cannot: frozenset[str] = frozenset()
-    told: list[object] = field(default_factory=list[object])
+    notified: list[object] = field(default_factory=list[object])
     approval_timeout_s: float = 0.0
     session: str = ""
     asked: dict[str, InputRequest] = field(default_factory=dict[str, InputRequest])
@@ -23,10 +23,10 @@ class TalkingPeer:
         return kind not in self.cannot
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        self.told.append(("progress", progress, total, message))
+        self.notified.append(("progress", progress, total, message))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        self.told.append(("log", level, data, logger))
+        self.notified.append(("log", level, data, logger))
 
     async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         for question in input_requests.values():
@@ -51,7 +51,7 @@ class TalkingPeer:
         """Progress is enough."""
 
     async def end_stream(self) -> None:
-        self.told.append("stream ended")
+        self.notified.append("stream ended")
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class RoundsPeer:
 
     answers: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     memory: dict[str, Any] = field(default_factory=dict[str, Any])
-    told: list[object] = field(default_factory=list[object])
+    notified: list[object] = field(default_factory=list[object])
     rounds: int = 1
     approval_timeout_s: float = 0.0
     session: str = ""
@@ -69,10 +69,10 @@ class RoundsPeer:
         return True
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        self.told.append(("progress", progress))
+        self.notified.append(("progress", progress))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
-        self.told.append(("log", data))
+        self.notified.append(("log", data))
 
     async def ask(self, input_requests: Mapping[str, InputRequest]) -> Mapping[str, Mapping[str, Any]]:
         missing = {key: question for key, question in input_requests.items() if key not in self.answers}
@@ -97,7 +97,7 @@ class RoundsPeer:
 
     def answered(self, **answers: Mapping[str, Any]) -> "RoundsPeer":
         """The client in its next round, which brings these answers."""
-        return RoundsPeer({**self.answers, **answers}, dict(self.memory), self.told, self.rounds + 1)
+        return RoundsPeer({**self.answers, **answers}, dict(self.memory), self.notified, self.rounds + 1)
 
 
 def accepted(**content: object) -> Mapping[str, Any]:

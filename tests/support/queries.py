@@ -203,9 +203,9 @@ class Graph:
             item = self._item(path)
             for method in ("get", "put", "post", "delete", "options", "head", "patch", "trace"):
                 if isinstance(item.get(method), dict):
-                    said = {key: item[method].get(key) for key in ("requestBody", "responses", "callbacks")}
-                    said["parameters"] = list(self._parameters(item, item[method]).values())
-                    found[f"{method.upper()} {path}"] = self.named_in(said)
+                    reported = {key: item[method].get(key) for key in ("requestBody", "responses", "callbacks")}
+                    reported["parameters"] = list(self._parameters(item, item[method]).values())
+                    found[f"{method.upper()} {path}"] = self.named_in(reported)
         return found
 
     def parameters(self, method: str, path: str) -> set[tuple[str, str]]:

@@ -188,9 +188,9 @@ class Replica:
         """The URL in what `gateway serve --json` prints once it serves."""
         assert child.stdout is not None
         with child.stdout, anyio.move_on_after(_STARTING_S):
-            said = await anyio.to_thread.run_sync(_read_object, child.stdout, abandon_on_cancel=True)
-            if said:
-                url: str = json.loads(said)["url"]
+            reported = await anyio.to_thread.run_sync(_read_object, child.stdout, abandon_on_cancel=True)
+            if reported:
+                url: str = json.loads(reported)["url"]
                 return url
         child.kill()
         child.wait()
@@ -379,12 +379,12 @@ def redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
 
 def _read_object(lines: IO[bytes]) -> bytes:
     """A JSON object on one line or over several; less of it when the writer ends."""
-    said = b""
+    reported = b""
     for line in lines:
-        said += line
-        if line.startswith(b"}") or (said == line and line.endswith(b"}\n")):
+        reported += line
+        if line.startswith(b"}") or (reported == line and line.endswith(b"}\n")):
             break
-    return said
+    return reported
 
 
 async def _at_once(tasks: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:

@@ -24,11 +24,11 @@ def report_less(config: pytest.Config) -> None:
             plugin.sendevent = partial(_send, plugin.sendevent)
 
 
-def _send(send: _Send, name: str, **told: Any) -> None:
-    report: dict[str, Any] = told.get("data") or {}
+def _send(send: _Send, name: str, **notified: Any) -> None:
+    report: dict[str, Any] = notified.get("data") or {}
     has_passed = name == "testreport" and report["outcome"] == "passed"
     if name == "logstart" or (has_passed and report["when"] != "call"):
         return
     if has_passed:
         report |= {"keywords": {}, "sections": []}
-    send(name, **told)
+    send(name, **notified)

@@ -141,16 +141,20 @@ def read_groups(stem: str) -> list[Group]:
     ]
 
 
-def answer_as(upstream: RecordingUpstream, said: Mapping[str, Any] | None) -> None:
+def answer_as(upstream: RecordingUpstream, reported: Mapping[str, Any] | None) -> None:
     """Responses of the upstream from now on."""
-    said = said or _JSON_ANSWER
-    body = b64decode(said["base64"]) if "base64" in said else said.get("text", "").encode(said.get("charset", "utf-8"))
-    headers = dict(said.get("headers", {}))
+    reported = reported or _JSON_ANSWER
+    body = (
+        b64decode(reported["base64"])
+        if "base64" in reported
+        else reported.get("text", "").encode(reported.get("charset", "utf-8"))
+    )
+    headers = dict(reported.get("headers", {}))
     packed = _PACKERS.get(headers.get("content-encoding", ""))
-    upstream.status = said.get("status", 200)
-    upstream.content_type = said.get("type", "")
+    upstream.status = reported.get("status", 200)
+    upstream.content_type = reported.get("type", "")
     upstream.headers = tuple(headers.items())
-    upstream.body = body if packed is None or said.get("is_packed") else packed(body)
+    upstream.body = body if packed is None or reported.get("is_packed") else packed(body)
 
 
 def differences(case: Case, seen: Sequence[tuple[int, Seen]], result: Mapping[str, Any]) -> Iterator[str]:

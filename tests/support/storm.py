@@ -31,7 +31,7 @@ from gateway.registry.connections.connections import Connections
 from gateway.store.database.connection import connect_owner
 from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
-from tests.support.living import born_since, living
+from tests.support.live_objects import born_since, living
 from tests.support.replicas import as_redis_user, commanding, redis_users
 from tests.support.servers import TestDatabase
 from tests.support.serving import http_client

@@ -199,7 +199,7 @@ async def test_nothing_is_approved_without_the_providers_answer(office: Office) 
     assert (await office.state())["state"] == "denied"
 
 
-async def test_a_person_whom_the_issuer_no_longer_admits_decides_nothing(office: Office) -> None:
+async def test_a_person_that_the_issuer_no_longer_admits_decides_nothing(office: Office) -> None:
     """Ours: the admission rules count for the provider's present claims, also with a role of one's own (IDN-4)."""
     admin = office.gateway.admin
     assert (await admin.patch("/tenants/acme/issuers/corp", json={"rules": [{"group": "staff"}]})).status_code == 200

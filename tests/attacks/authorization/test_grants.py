@@ -77,7 +77,7 @@ async def test_a_token_has_the_scopes_that_the_provider_granted(application: App
     assert await application.status(again.json()["access_token"]) == 200
 
 
-async def test_a_code_works_once_and_its_second_use_ends_what_was_issued(application: Application) -> None:
+async def test_a_code_works_once_and_its_second_use_revokes_its_tokens(application: Application) -> None:
     """RFC 6749 §4.1.2: a stolen code is of no use, and the tokens of both holders end (IDN-2)."""
     code = await application.code()
     first = (await application.redeem(code)).json()
@@ -210,9 +210,7 @@ async def test_requests_at_the_same_moment_bring_one_set_of_tokens(application: 
     assert sorted(grant["state"] for grant in await _grants(application.gateway)) == ["active", "revoked"]
 
 
-async def test_a_denied_person_and_whom_no_rule_admits_get_no_more_tokens(
-    application: Application, stand: Stand
-) -> None:
+async def test_denied_and_not_admitted_people_get_no_more_tokens(application: Application, stand: Stand) -> None:
     """Ours: a refresh is refused when the person is denied, the rules or the issuer are changed (TEN-2, IDN-2)."""
     admin, held = application.gateway.admin, (await application.tokens())["refresh_token"]
     [person] = (await admin.get("/tenants/acme/people")).json()["items"]

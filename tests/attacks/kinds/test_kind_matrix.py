@@ -26,11 +26,11 @@ from tests.support.generated_objects import (
     split_secrets,
 )
 from tests.support.kind_world import (
+    ANONYMOUS,
     AUDITOR,
     CREATOR,
     FINANCE,
     FOREIGN,
-    NOBODY,
     OF_OTHER,
     OF_PROFILES,
     OPERATOR,
@@ -61,7 +61,7 @@ def _wanted_status(kind: Declared, principal: str, verb: str) -> int:
     """The status of a refusal that follows from the declaration; 0 if the principal may use the verb."""
     if principal == OPERATOR:
         return 0
-    if principal == NOBODY:
+    if principal == ANONYMOUS:
         return _UNAUTHENTICATED
     if principal in OPERATORS:
         return _wanted_of_operator(kind, principal, verb)

@@ -206,7 +206,7 @@ async def by_fetch(upstream: UpstreamClient, url: str) -> None:
 
 
 Door: TypeAlias = Callable[[UpstreamClient, str], Awaitable[None]]
-DOORS: tuple[Door, ...] = (by_call, by_post, by_fetch)
+OUTBOUND_PATHS: tuple[Door, ...] = (by_call, by_post, by_fetch)
 UNBOUNDED = BulkheadLimits(failures=2000, reserve=0)
 """Failures of one attempt keep none of the next ones from being made."""
 
@@ -235,7 +235,7 @@ def test_there_are_at_least_sixty_spellings() -> None:
     assert len(set(SPELLINGS)) == len(SPELLINGS) >= 60
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", OUTBOUND_PATHS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_no_spelling_reaches_an_inner_address(scheme: str, door: Door) -> None:
     """Ours: the resolved address decides, whatever the text looked like; the error shows no address (TEN-5)."""
@@ -260,7 +260,7 @@ async def test_the_listener_notices_when_it_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("real", [True, False])
-async def test_what_the_real_resolver_makes_of_numbers_is_refused(real: bool) -> None:
+async def test_resolved_numbers_that_are_addresses_are_refused(real: bool) -> None:
     """Ours: getaddrinfo reads numbers as addresses; the answer is judged like any other."""
     async with sentinel() as listener, UpstreamClient(lookup=None if real else Names()) as upstream:
         for host in ("localhost", "0x7f000001", "localhost."):
@@ -299,7 +299,7 @@ async def test_a_name_that_changes_between_check_and_dial_never_leads_inside(ans
     assert names.asked == 200
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", OUTBOUND_PATHS)
 async def test_ports_of_other_protocols_are_not_dialled(door: Door) -> None:
     """Ours: a public address is open for the web, not for mail or shells."""
     async with UpstreamClient(lookup=Names(), rules=UNBOUNDED) as upstream:
@@ -308,7 +308,7 @@ async def test_ports_of_other_protocols_are_not_dialled(door: Door) -> None:
                 await door(upstream, f"http://public.test:{port}/")
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", OUTBOUND_PATHS)
 async def test_no_other_scheme_is_spoken(door: Door) -> None:
     """Ours: http and https, nothing else."""
     async with sentinel() as listener:

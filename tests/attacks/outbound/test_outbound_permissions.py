@@ -22,7 +22,7 @@ from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 from gateway.upstream.egress.allow_list import NOTHING, AllowList, read_stored
-from tests.integration.upstream.loopback import OK, Exchange, Loopback, loopback, says
+from tests.integration.upstream.loopback import OK, Exchange, Loopback, loopback, states
 from tests.support.httpx_transport import guarded_client
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -109,7 +109,7 @@ class Lists:
 async def private(lists: Lists, *entries: str) -> AsyncGenerator[tuple[Loopback, UpstreamClient]]:
     """An upstream on loopback that acme may reach by these names, and the pool before it."""
     async with (
-        loopback(says(OK)) as server,
+        loopback(states(OK)) as server,
         UpstreamClient(lookup=Names(), rules=BulkheadLimits(failures=10_000, reserve=0)) as upstream,
     ):
         lists.lists[ACME] = read_stored(f"{entry}:{server.port}" for entry in entries)
@@ -155,7 +155,7 @@ async def by_httpx(upstream: UpstreamClient, tenant: TenantId, url: str) -> None
 
 
 Door: TypeAlias = Callable[[UpstreamClient, TenantId, str], Awaitable[None]]
-DOORS: Mapping[str, Door] = {
+OUTBOUND_PATHS: Mapping[str, Door] = {
     "send": by_send,
     "listen": by_listen,
     "ask": by_ask,
@@ -163,7 +163,7 @@ DOORS: Mapping[str, Door] = {
     "token": by_token,
     "httpx": by_httpx,
 }
-infrastructure = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
+infrastructure = pytest.mark.parametrize("door", OUTBOUND_PATHS.values(), ids=OUTBOUND_PATHS.keys())
 
 
 async def refusal(door: Door, upstream: UpstreamClient, tenant: TenantId, url: str) -> tuple[object, ...]:
@@ -223,7 +223,7 @@ async def test_the_permission_of_a_name_is_not_one_of_its_address(host: str) -> 
 @pytest.mark.parametrize("tenant", [ACME, GLOBEX])
 async def test_another_port_is_another_upstream(tenant: TenantId) -> None:
     """Ours: an entry permits one port (ISO-5)."""
-    async with loopback(says(OK)) as other, private(Lists(), "billing.internal", "127.0.0.1") as (server, upstream):
+    async with loopback(states(OK)) as other, private(Lists(), "billing.internal", "127.0.0.1") as (server, upstream):
         await by_send(upstream, ACME, f"http://127.0.0.1:{server.port}/")
         for host in ("billing.internal", "127.0.0.1"):
             await refusal(by_send, upstream, tenant, f"http://{host}:{other.port}/")
@@ -233,7 +233,7 @@ async def test_another_port_is_another_upstream(tenant: TenantId) -> None:
 
 @infrastructure
 @pytest.mark.parametrize("host", ["billing.internal", "127.0.0.1", "alias.test", "localhost", "mapped.test"])
-async def test_a_refusal_does_not_tell_that_another_tenant_may(host: str, door: Door) -> None:
+async def test_a_refusal_does_not_reveal_permissions_of_other_tenants(host: str, door: Door) -> None:
     """Ours: type, code and message are those of an upstream that no tenant may reach, before and after (ISO-5)."""
     lists = Lists()
     async with private(lists, "billing.internal", "127.0.0.1") as (server, upstream):
@@ -324,7 +324,7 @@ async def test_one_lookup_for_two_tenants_permits_one_of_them() -> None:
     """Ours: tenants that want a name at once share the question, never the permission (ISO-5)."""
     lists = Lists()
     async with (
-        loopback(says(OK)) as server,
+        loopback(states(OK)) as server,
         UpstreamClient(rules=BulkheadLimits(failures=100)) as upstream,
     ):  # the system's resolver
         lists.lists[ACME] = read_stored([f"localhost:{server.port}"])

@@ -8,7 +8,7 @@ from gateway.errors import FetchFailed
 from gateway.upstream.auth.credentials import apply
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
-from tests.integration.upstream.loopback import OK, body, loopback, says
+from tests.integration.upstream.loopback import OK, body, loopback, states
 
 SECURITY = (
     (
@@ -25,10 +25,10 @@ STORED = {name: Credential(value="s3cret") for name in "abc"}
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_no_redirect_is_followed_and_no_credential_leaves(status: int, location: str, method: str) -> None:
     """Ours: a 3xx is an answer; the place it names is never asked, allowed or not (TEN-5)."""
-    async with loopback(says(OK)) as other:
+    async with loopback(states(OK)) as other:
         target = location.format(other=other.authority)
         async with (
-            loopback(says(body(b"{}", f"Location: {target}", "Refresh: 0; url=/x", status=status))) as server,
+            loopback(states(body(b"{}", f"Location: {target}", "Refresh: 0; url=/x", status=status))) as server,
             UpstreamClient(egress_allow=[server.authority, other.authority]) as upstream,
         ):
             request = UpstreamRequest(method=method, url=f"http://{server.authority}/x", idempotent=method == "GET")
@@ -43,7 +43,7 @@ async def test_no_redirect_is_followed_and_no_credential_leaves(status: int, loc
 
 async def test_a_document_is_fetched_without_any_credential() -> None:
     """Ours: nothing that is stored for a source goes to the place its document comes from (TEN-4)."""
-    async with loopback(says(OK)) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
+    async with loopback(states(OK)) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         await upstream.send(apply(UpstreamRequest(method="GET", url=f"http://{server.authority}/"), SECURITY, STORED))
         await fetch_document(upstream, f"http://{server.authority}/doc", limit=1 << 20)
 

@@ -90,7 +90,7 @@ async def test_no_link_leads_to_another_socket(tmp_path: Path) -> None:
                     await dial(upstream, address)
 
 
-async def test_what_is_not_there_cannot_be_reached(tmp_path: Path) -> None:
+async def test_a_missing_socket_is_a_fault_of_the_upstream(tmp_path: Path) -> None:
     """Ours: a missing socket, and one that no program accepts at, are faults of the upstream."""
     async with listening(tmp_path / "left.sock") as left:
         pass

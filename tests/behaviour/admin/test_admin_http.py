@@ -46,8 +46,8 @@ async def test_an_unknown_path_names_a_similar_one(acme: RunningGateway, path: s
     """Ours: a slip in a path leads to the path that was meant (ADM-1)."""
     answer = await acme.http.get(f"/admin/v1{path}", headers=acme.admin.headers)
 
-    said = f"there is no such path; did you mean {near}?" if near else "there is no such path"
-    assert answer.json()["detail"] == said
+    reported = f"there is no such path; did you mean {near}?" if near else "there is no such path"
+    assert answer.json()["detail"] == reported
 
 
 async def test_the_type_of_a_problem_leads_to_its_explanation(acme: RunningGateway) -> None:
@@ -96,7 +96,7 @@ async def test_head_answers_like_get_without_a_body(acme: RunningGateway) -> Non
         ("", 415),
     ],
 )
-async def test_a_body_must_say_that_it_is_json(acme: RunningGateway, content_type: str, status: int) -> None:
+async def test_a_body_must_declare_json(acme: RunningGateway, content_type: str, status: int) -> None:
     """Ours: only application/json is read, so no browser form can write (ADM-1)."""
     headers = {"content-type": content_type} if content_type else {}
     answer = await acme.admin.post("/tenants", content=b'{"slug":"new"}', headers=headers)
@@ -178,7 +178,7 @@ async def test_every_list_has_parts(acme: RunningGateway, noun: str) -> None:
         ("page=2", "?page", "unknown parameter; allowed: limit, cursor"),
     ],
 )
-async def test_a_query_that_is_refused_says_where(acme: RunningGateway, query: str, pointer: str, reason: str) -> None:
+async def test_a_refused_query_names_the_place(acme: RunningGateway, query: str, pointer: str, reason: str) -> None:
     """RFC 9457: the problem points to what is wrong (ADM-1)."""
     answer = await acme.admin.get(f"/tenants?{query}")
     [fault] = answer.json()["errors"]
@@ -258,7 +258,7 @@ async def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(acme: Runni
     assert (await acme.admin.get("/tenants/acme", headers=bearer)).status_code == 401
 
 
-async def test_an_import_asked_for_later_is_answered_now(acme: RunningGateway) -> None:
+async def test_respond_async_is_answered_at_once(acme: RunningGateway) -> None:
     """RFC 7240: `respond-async` is a preference that may be passed over (ADM-1)."""
     body = {"name": "pets", "document": pets("https://a.example")}
     answer = await acme.admin.post("/tenants/acme/sources", json=body, headers={"prefer": "respond-async"})

@@ -55,7 +55,7 @@ async def test_an_archive_of_three_thousand_files_is_imported_whole(gateway: Run
     assert counts["ok"] + counts["degraded"] >= 652
 
 
-async def test_an_archive_that_is_none_says_why(gateway: RunningGateway) -> None:
+async def test_a_broken_archive_is_refused_with_the_reason(gateway: RunningGateway) -> None:
     """Ours: the refusal names the file or what is missing (OAS-7)."""
     await gateway.create_tenant("acme")
     root = ZOO["zoo/openapi.yaml"]
@@ -69,10 +69,10 @@ async def test_an_archive_that_is_none_says_why(gateway: RunningGateway) -> None
             zip_of({"a.yaml": b'openapi: 3.1.0\npaths: {$ref: "broken.yaml"}', "broken.yaml": b"a: ["})
         ),
     }
-    for says, body in refused.items():
+    for states, body in refused.items():
         answer = await gateway.admin.post(SOURCES, json={"name": "zoo", **body})
         assert answer.status_code == 422, answer.text
-        assert says in answer.json()["detail"]
+        assert states in answer.json()["detail"]
     both = await gateway.admin.post(SOURCES, json={"name": "zoo", "document": {}, **archived(b"")})
     assert both.status_code == 400
 

@@ -58,7 +58,7 @@ async def test_an_export_of_several_parts_is_whole(acme: RunningGateway, monkeyp
     assert found.seals >= 3
 
 
-async def test_who_may_export(acme: RunningGateway) -> None:
+async def test_admins_auditors_and_the_operator_export(acme: RunningGateway) -> None:
     """Ours: the tenant's admins and auditors and the operator; other tenants do not learn that it exists (TEN-1)."""
     statuses: dict[str, list[int]] = {}
     for name, slug, scope in (

@@ -100,7 +100,7 @@ async def test_a_retention_has_a_minimum(acme: RunningGateway) -> None:
     assert shorter["status"]["removable"]["entries"] == shortest["status"]["removable"]["entries"]
 
 
-async def test_who_may_set_a_retention(acme: RunningGateway) -> None:
+async def test_admins_and_the_operator_set_a_retention(acme: RunningGateway) -> None:
     """Ours: auditors read it, admins set it, with the version they have read; others learn nothing (TEN-1)."""
     statuses: dict[str, list[int]] = {}
     for name, slug, scope in (

@@ -18,7 +18,7 @@ _DUE = "insert into due_work select tenant_id, id, 'audit_sink', now() from audi
 
 
 @pytest.mark.early
-async def test_another_replica_goes_on_with_a_delivery(servers: TestServers, tmp_path: Path) -> None:
+async def test_another_replica_continues_a_delivery(servers: TestServers, tmp_path: Path) -> None:
     """Ours: entries on their way are sent again by the next replica; the slower one moves no place (SAF-8)."""
     with servers.database() as database:
         async with (

@@ -146,7 +146,7 @@ async def test_calls_that_were_cut_off_are_missed(database: TestDatabase, redis_
     assert [chain["fault"]["kind"] for chain in cut["writers"] if not chain["ok"]] == ["shortened"]
 
 
-async def test_who_may_verify(acme: RunningGateway) -> None:
+async def test_admins_auditors_and_the_operator_verify(acme: RunningGateway) -> None:
     """Ours: the tenant's admins and auditors and the operator; no other caller learns that the tenant exists
     (TEN-1).
     """

@@ -25,9 +25,7 @@ def stand(own_stand: Stand) -> Stand:
     return own_stand
 
 
-async def test_the_operator_examines_the_gateway_and_nobody_else(
-    gateway: RunningGateway, upstream: RecordingUpstream
-) -> None:
+async def test_only_the_operator_examines_the_gateway(gateway: RunningGateway, upstream: RecordingUpstream) -> None:
     """Ours: only the operator reads what an installation lacks (ADM-1, TEN-5)."""
     await gateway.create_tenant("acme")
     alone = (await gateway.admin.get("/doctor")).json()
@@ -56,7 +54,7 @@ async def test_the_operator_examines_the_gateway_and_nobody_else(
     assert (await gateway.http.get("/admin/v1/doctor")).status_code == 401
 
 
-async def test_a_finding_fails_the_command_wherever_it_is_asked(
+async def test_a_finding_fails_the_command_remotely_and_locally(
     gateway: RunningGateway, database: TestDatabase, redis_url: str, tmp_path: Path
 ) -> None:
     """Ours: the same findings from the gateway and from here; a failed one ends with 1 and names its remedy (CLI-1)."""
@@ -84,7 +82,7 @@ async def test_a_finding_fails_the_command_wherever_it_is_asked(
     assert not list(tmp_path.iterdir())
 
 
-async def test_before_the_first_start_the_command_says_what_to_do(tmp_path: Path) -> None:
+async def test_before_the_first_start_the_command_names_the_next_step(tmp_path: Path) -> None:
     """Ours: an examination makes nothing; a gateway that is away has its exit code (CLI-1)."""
     code, out, _ = await _doctor(tmp_path)
     assert code == 1

@@ -122,7 +122,7 @@ async def test_a_list_is_searched_and_ordered_in_complete_parts(acme: RunningGat
     await _check_list(acme, noun, await _fill(acme, noun), NOUNS[noun])
 
 
-async def test_what_people_permitted_is_searched_and_ordered(application: Application) -> None:
+async def test_consents_and_grants_are_searched_and_ordered(application: Application) -> None:
     """Ours: consents and grants, which only people make, are lists like those of other nouns (ADM-1, IDN-2)."""
     for name in NAMES:
         application.client_id = (await register(application.gateway, name=name))["id"]
@@ -262,7 +262,7 @@ async def test_no_character_of_a_search_is_special(acme: RunningGateway) -> None
         {"digest": "x"},
     ],
 )
-async def test_what_no_list_knows_is_refused_by_name(acme: RunningGateway, query: dict[str, str]) -> None:
+async def test_unknown_parameters_of_lists_are_refused_by_name(acme: RunningGateway, query: dict[str, str]) -> None:
     """Ours: an unknown order, filter or value is 400 and names the parameter (ADM-1)."""
     refused = await acme.admin.get("/tenants/acme/keys", params=query)
     assert refused.status_code == 400

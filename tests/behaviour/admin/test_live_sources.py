@@ -13,7 +13,7 @@ __all__ = ["replica"]
 PATH = "/tenants/acme/live-sources"
 
 
-async def test_a_live_source_shows_what_it_has_and_what_waits(replica: Replica) -> None:
+async def test_a_live_source_shows_its_state_and_held_definitions(replica: Replica) -> None:
     """Ours: state, counts, notices, held definitions with their differences, and hidden names (ADM-1)."""
     admin = replica.gateway.admin
     await replica.declare("editor")

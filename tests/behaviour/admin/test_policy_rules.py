@@ -171,7 +171,7 @@ async def test_rules_are_bounded(gateway: RunningGateway, key: str) -> None:
     assert (await gateway.admin.patch(POLICY, json={"rules": large})).json()["errors"][0]["pointer"] == "/rules"
 
 
-async def test_a_report_names_what_each_rule_matches(gateway: RunningGateway, key: str) -> None:
+async def test_a_report_lists_the_matches_of_each_rule(gateway: RunningGateway, key: str) -> None:
     """Ours: a rule that matches nothing, or is never reached, is a warning; nothing is stored (SAF-5)."""
     del key
     rules = [
@@ -244,7 +244,7 @@ async def test_a_new_tenant_is_protected_and_an_older_one_is_not_changed(stand: 
     assert "policy update --moderate confirm --dangerous approve" in found["mend"]
 
 
-async def test_a_replacement_resets_only_what_it_mentions(gateway: RunningGateway) -> None:
+async def test_a_replacement_resets_only_mentioned_members(gateway: RunningGateway) -> None:
     """Ours: for one release, a PUT of a client that expects merging removes no rule and weakens no decision (ADM-1)."""
     await gateway.create_tenant("acme")
     kept = {"dangerous": "deny", "rules": [{"tool": "a", "decision": "deny"}], "limits": {"burst": 7}}

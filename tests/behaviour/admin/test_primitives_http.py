@@ -56,7 +56,7 @@ async def test_a_name_of_dots_leads_nowhere_else(acme: RunningGateway, name: str
     assert (await acme.admin.get("/tenants/acme")).status_code == 200
 
 
-async def test_if_match_holds_for_what_a_uri_addresses(acme: RunningGateway) -> None:
+async def test_if_match_holds_for_the_object_of_a_uri(acme: RunningGateway) -> None:
     """RFC 9110: a change meant for another version is refused (ADM-1)."""
     made = await acme.admin.post("/tenants/acme/resources", json=text_resource("docs://a"))
     path, tag = "/tenants/acme/resources", {"if-match": made.headers["etag"]}
@@ -102,7 +102,7 @@ async def test_a_refusal_points_into_the_body(acme: RunningGateway) -> None:
     assert (await acme.admin.get(TOOLS)).json()["items"] == []
 
 
-async def test_schemas_are_for_whoever_may_write(acme: RunningGateway) -> None:
+async def test_schemas_are_readable_by_writers(acme: RunningGateway) -> None:
     """Ours: a tenant's admin reads what bodies may hold, a client's key does not (ADM-1)."""
     for scope, status in (("admin", 200), ("mcp", 403), ("audit", 403)):
         key = await acme.create_key("acme", scope)
@@ -148,7 +148,7 @@ async def test_a_trial_of_an_imported_tool_shows_its_request(acme: RunningGatewa
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/arguments/id")
 
 
-async def test_a_trial_of_what_is_switched_off_says_so(acme: RunningGateway, upstream: RecordingUpstream) -> None:
+async def test_a_trial_of_a_disabled_tool_reports_it(acme: RunningGateway, upstream: RecordingUpstream) -> None:
     """Ours: also of an imported tool, which a person sees in the list (PRG-3)."""
     await acme.import_document("acme", pets(upstream.url))
     await acme.admin.patch(f"{TOOLS}/list_pets", json={"enabled": False})
@@ -157,7 +157,7 @@ async def test_a_trial_of_what_is_switched_off_says_so(acme: RunningGateway, ups
     assert "enable it" in tried.json()["detail"]
 
 
-async def test_a_trial_that_would_ask_somebody_says_so(acme: RunningGateway) -> None:
+async def test_a_trial_with_a_question_to_a_user_is_refused(acme: RunningGateway) -> None:
     """Ours: a trial has no user to answer questions, so it is refused and does not hang (CAL-4)."""
     ask = {"message": "Sure?", "schema": {"type": "object", "properties": {"a": {"type": "boolean"}}}}
     steps = {"kind": "steps", "steps": [{"ask": ask, "as": "said"}, {"return": {"text": "{{ said.action }}"}}]}
@@ -193,7 +193,7 @@ async def test_every_list_of_primitives_has_parts(acme: RunningGateway) -> None:
         assert len(whole) >= 3
 
 
-async def test_what_is_changed_here_is_what_clients_have(acme: RunningGateway) -> None:
+async def test_changes_through_the_admin_api_reach_clients(acme: RunningGateway) -> None:
     """Ours: created, switched off and on, changed and removed: the next request of a client sees it (PRG-3)."""
     key = await acme.create_key("acme")
 

@@ -242,7 +242,7 @@ async def test_a_rotation_waits_until_every_replica_has_the_key(installation: In
                 group.start_soon(_rotate, gateway)
 
 
-async def test_a_rotation_goes_on_after_its_replica_was_killed(installation: Installation, tmp_path: Path) -> None:
+async def test_a_rotation_continues_after_its_replica_was_killed(installation: Installation, tmp_path: Path) -> None:
     """Ours: kill -9 in the middle costs nothing but time; writers and calls go on meanwhile (IDN-5, SRV-4)."""
     upstream, slugs = installation.upstream, ("acme", "globex")
     async with installation.gateway(OLD) as gateway:

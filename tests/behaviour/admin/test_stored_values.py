@@ -100,7 +100,7 @@ async def test_ids_tags_and_members_are_those_of_then(successor: RunningGateway,
         ]
 
 
-async def test_a_put_of_what_is_shown_changes_nothing(successor: RunningGateway, stored: Json) -> None:
+async def test_a_put_of_a_shown_object_changes_nothing(successor: RunningGateway, stored: Json) -> None:
     """Ours: each engine reads the rows of then, and a PUT under their tag writes neither version nor entry (ADM-1)."""
     before = await _entries(successor)
     for path, members in _declared(stored):
@@ -115,7 +115,7 @@ async def test_a_put_of_what_is_shown_changes_nothing(successor: RunningGateway,
     assert await _entries(successor) == before
 
 
-async def test_cursors_of_then_go_on(successor: RunningGateway, stored: Json) -> None:
+async def test_cursors_of_an_earlier_release_continue(successor: RunningGateway, stored: Json) -> None:
     """Ours: a client that reads a list while the gateway is upgraded gets the next page (ADM-1)."""
     for page in stored["pages"]:
         answer = await successor.admin.get(f"{page['path']}&cursor={page['cursor']}")

@@ -128,7 +128,7 @@ async def test_an_id_that_is_gone_creates_nothing(acme: RunningGateway, noun: st
     assert await _actions(acme) == []
 
 
-async def test_what_post_refuses_is_refused_to_a_put_that_creates(acme: RunningGateway) -> None:
+async def test_a_creating_put_has_the_refusals_of_post(acme: RunningGateway) -> None:
     """Ours: names, conflicts and limits are those of POST, and nothing is stored (ADM-1, PRG-4, TEN-3)."""
     assert (await _put(acme, "sources/-x", BODIES["sources/pets"])).status_code == 404
     assert (await _put(acme, "profiles/Not_A_Label", {})).status_code == 404
@@ -163,7 +163,7 @@ async def test_a_dry_run_of_a_source_that_is_not_there_stores_nothing(acme: Runn
     assert (await acme.admin.get(f"{ROOT}/sources/pets")).status_code == 404
 
 
-async def test_a_put_of_anothers_name_makes_one_of_the_own(acme: RunningGateway) -> None:
+async def test_a_put_of_a_foreign_name_creates_an_own_object(acme: RunningGateway) -> None:
     """Ours: a name is looked for in the own tenant alone; the other's object is as before (TEN-1)."""
     await acme.create_tenant("other")
     key = await acme.create_key("other", "admin")

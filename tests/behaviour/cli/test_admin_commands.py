@@ -54,7 +54,7 @@ async def test_each_kind_of_refusal_has_its_exit_code_and_one_line(terminal: Ter
     assert "/slug" in refused[1].err
 
 
-async def test_wrong_usage_is_said_before_anything_is_sent(terminal: Terminal) -> None:
+async def test_wrong_usage_is_reported_before_a_request(terminal: Terminal) -> None:
     """Ours: exit code 2 means that the command line was wrong (CLI-1)."""
     for arguments in (
         ("tenant", "lst"),
@@ -210,7 +210,7 @@ async def test_lists_are_whole_however_many_pages_they_have(terminal: Terminal, 
     assert [tool["name"] for tool in some] == [tool["name"] for tool in every[:3]]
 
 
-async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) -> None:
+async def test_the_policy_changes_only_the_given_members(terminal: Terminal) -> None:
     """Ours: an absent option changes nothing; a name that no policy knows is refused (SAF-2)."""
     await terminal.create_tenant()
 
@@ -285,7 +285,7 @@ async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(termin
         assert (await terminal.run("ceilings", "update", "--burst", bad)).code == 2, bad
 
 
-async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> None:
+async def test_changes_from_the_command_line_are_audited(terminal: Terminal) -> None:
     """Ours: changes made from the command line are audited like any others (SAF-4)."""
     await terminal.create_tenant()
     await terminal.do("key", "create", "ci")
@@ -398,7 +398,7 @@ async def test_a_sink_of_the_trail_lives_from_create_to_delete(terminal: Termina
 
 
 @pytest.mark.parametrize("name", ["egress", "ceilings", "policy", "access", "audit retention"])
-async def test_what_show_prints_is_set_again_without_a_change(terminal: Terminal, name: str) -> None:
+async def test_output_of_show_is_set_again_without_a_change(terminal: Terminal, name: str) -> None:
     """Ours: `show --json` of every singleton is what `set -` takes, and nothing changes (CLI-1, ADM-1)."""
     await terminal.create_tenant()
     await terminal.do("policy", "update", "--dangerous", "deny", "--limit", "burst=7")

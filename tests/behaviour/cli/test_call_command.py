@@ -75,7 +75,7 @@ async def test_each_refusal_of_a_call_has_its_exit_code(caller: Caller) -> None:
     assert (await caller.call("get_pet", "--url", "http://127.0.0.1:1"))[0] == 3
 
 
-async def test_a_call_the_policy_denies_says_so(caller: Caller, upstream: RecordingUpstream) -> None:
+async def test_a_denied_call_reports_the_denial(caller: Caller, upstream: RecordingUpstream) -> None:
     """Ours: a denied call reaches no upstream (SAF-2)."""
     await caller.terminal.do("policy", "update", "--dangerous", "deny")
 

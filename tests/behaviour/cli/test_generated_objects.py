@@ -87,7 +87,9 @@ async def _check_export(gateway: RunningGateway, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda one: one.name)
-async def test_what_is_shown_is_set_again(of_now: RunningGateway, kind: Declared, tmp_path: Path) -> None:
+async def test_printed_objects_are_set_again_without_a_change(
+    of_now: RunningGateway, kind: Declared, tmp_path: Path
+) -> None:
     """Ours: `set -` takes what `show --json` and `list --json` print, and changes nothing, for every kind (CLI-1)."""
     terminal, before = _at(of_now, tmp_path), await _newest(of_now)
     words = _words(kind)

@@ -26,8 +26,11 @@ async def test_an_issuer_lives_from_create_to_delete(terminal: Terminal, upstrea
     more = ("--audience", "api://acme", "--groups-claim", "/realm/roles")
     made: Any = (await terminal.do("issuer", "create", "corp", issuer.url, *admitted, *more, "--json")).value
 
-    told = {"subject": None, "profiles": ["default"]}
-    assert made["rules"] == [{"group": "engineers", "scope": None, **told}, {"group": None, "scope": "tools", **told}]
+    notified = {"subject": None, "profiles": ["default"]}
+    assert made["rules"] == [
+        {"group": "engineers", "scope": None, **notified},
+        {"group": None, "scope": "tools", **notified},
+    ]
     assert (made["audiences"], made["groups_claim"]) == (["api://acme"], "/realm/roles")
     assert issuer.url in (await terminal.do("issuer", "list", "--enabled")).out
     changed: Any = (await terminal.do("issuer", "update", "corp", "--admit", "everyone", "--disable", "--json")).value

@@ -69,7 +69,7 @@ async def test_options_that_describe_no_live_source_are_refused(
     assert ended.code == 2, ended.err
 
 
-async def test_what_is_held_is_shown_and_then_accepted(terminal: Terminal, replica: Replica) -> None:
+async def test_held_definitions_are_shown_and_then_accepted(terminal: Terminal, replica: Replica) -> None:
     """Ours: the difference is on the terminal before the question; without a terminal, --yes answers it (CLI-1)."""
     await replica.declare("editor")
     await replica.attach("editor", offered_tool("save"), offered(Family.RESOURCE, "buf://1"))
@@ -123,18 +123,18 @@ async def test_the_example_of_the_page_leads_to_a_call(
     page = (ROOT / "docs/live-sources.md").read_text()
     steps = re.findall(r"^\$ gateway (.+)$", page.partition("## Example")[2].partition("\n## ")[0], re.MULTILINE)
     authority = gateway.url.removeprefix("http://")
-    said, key = "", "KEY"
+    reported, key = "", "KEY"
     for step in steps:
         typed = step.replace("KEY", key).replace("http://127.0.0.1:8091", upstream.url)
         typed = typed.replace("127.0.0.1:8080", authority).replace("examples/", f"{ROOT}/examples/")
-        said = (await terminal.do(*shlex.split(typed))).out
-        shown = re.search(r"mcpg_\w+_\S+", said)
+        reported = (await terminal.do(*shlex.split(typed))).out
+        shown = re.search(r"mcpg_\w+_\S+", reported)
         key = key if shown is None else shown[0]
         if "live-source create" in step:
             await until(lambda: _is_attached(gateway), seconds=30)
 
     assert upstream.seen
-    assert said
+    assert reported
 
 
 async def _is_attached(gateway: RunningGateway) -> bool:

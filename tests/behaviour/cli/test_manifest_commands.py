@@ -51,7 +51,9 @@ async def _trail(gateway: RunningGateway, slug: str = "acme") -> list[str]:
     return [one["action"] for one in answer.json()["items"]]
 
 
-async def test_what_is_exported_is_equal(terminal: Terminal, gateway: RunningGateway, tmp_path: Path) -> None:
+async def test_an_export_is_equal_to_the_stored_objects(
+    terminal: Terminal, gateway: RunningGateway, tmp_path: Path
+) -> None:
     """Ours: an object of every kind is applied, exported, applied again without an entry, and diffed: empty (CFG-1)."""
     await tenant_for_manifests(gateway)  # the source of the override is a manifest, too
     declared = _write(tmp_path / "all.json", _examples(tmp_path / "pets.json"))
@@ -169,7 +171,7 @@ async def test_tenants_are_applied_one_after_another(terminal: Terminal, gateway
     assert [one["outcome"] for one in report["tenants"]] == ["equal", "applied", "equal"]
 
 
-async def test_a_set_prunes_what_it_owns(terminal: Terminal, gateway: RunningGateway) -> None:
+async def test_a_set_prunes_its_own_objects(terminal: Terminal, gateway: RunningGateway) -> None:
     """Ours: pruning is shown first, bounded and asked for; a hand change of an owned object is drift (CFG-3)."""
     await gateway.create_tenant("acme")
     manifest = terminal.folder / "a.yaml"
@@ -260,7 +262,7 @@ async def test_generated_secrets_are_shown_once_and_in_no_log(terminal: Terminal
     assert not (terminal.folder / "empty").exists()
 
 
-async def test_the_schema_describes_what_is_exported(terminal: Terminal, gateway: RunningGateway) -> None:
+async def test_the_schema_describes_exported_manifests(terminal: Terminal, gateway: RunningGateway) -> None:
     """Ours: editors check manifests with the schema that the gateway derives from its declarations (CFG-1)."""
     await _acme(gateway)
     schema: Any = (await terminal.do("schema")).value
@@ -314,7 +316,7 @@ async def test_the_example_is_applied(terminal: Terminal, gateway: RunningGatewa
     assert (await gateway.admin.get("/tenants/globex/tools/list_tickets")).status_code == 200
 
 
-async def test_only_what_admins_made_is_exported(
+async def test_only_objects_of_admins_are_exported(
     terminal: Terminal, gateway: RunningGateway, upstream: RecordingUpstream
 ) -> None:
     """Ours: imported tools and built-in profiles are listed, and are in no export; own primitives are (CFG-1)."""

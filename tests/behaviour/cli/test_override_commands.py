@@ -67,10 +67,10 @@ async def test_commands_of_earlier_releases_change_overrides(terminal: Terminal,
     assert (await terminal.do("override", "list", "--json")).value == []
 
 
-async def test_what_cannot_be_set_is_said(terminal: Terminal, pets_file: Path) -> None:
+async def test_wrong_overrides_name_the_mistake_or_the_place(terminal: Terminal, pets_file: Path) -> None:
     """Ours: mistakes end with a word on what to write, refusals with the place (OAS-6, CLI-1)."""
     await _import(terminal, pets_file)
-    for arguments, said in (
+    for arguments, reported in (
         ([], "nothing to change"),
         (["--hint", "safe=yes"], "is not a hint"),
         (["--unpin", "id"], "'id' is not pinned"),
@@ -78,7 +78,7 @@ async def test_what_cannot_be_set_is_said(terminal: Terminal, pets_file: Path) -
         (["--reset", "--title", "x"], "No such option"),
     ):
         refused = await terminal.run("tool", "set", "get_pet", *arguments)
-        assert (refused.code, said in refused.err) == (2, True), refused.err
+        assert (refused.code, reported in refused.err) == (2, True), refused.err
     refused = await terminal.run("override", "update", "get_pet", "--pin", "idd=1")
     assert "/pinned/idd" in refused.err
     assert (await terminal.run("override", "update", "none", "--title", "x")).code == 5

@@ -20,9 +20,9 @@ NOUNS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("noun", "body", "name", "tried", "said"), NOUNS, ids=[noun[0] for noun in NOUNS])
+@pytest.mark.parametrize(("noun", "body", "name", "tried", "reported"), NOUNS, ids=[noun[0] for noun in NOUNS])
 async def test_a_primitive_lives_from_validate_to_delete(
-    terminal: Terminal, noun: str, body: dict[str, Any], name: str, tried: list[str], said: str
+    terminal: Terminal, noun: str, body: dict[str, Any], name: str, tried: list[str], reported: str
 ) -> None:
     """Ours: every family is declared, shown, switched, tried, changed and removed from files (PRG-3)."""
     await terminal.create_tenant()
@@ -33,7 +33,7 @@ async def test_a_primitive_lives_from_validate_to_delete(
     shown: Any = (await terminal.do(noun, "show", name, "--json")).value
     by_id: Any = (await terminal.do(noun, "show", created[0]["id"], "--json")).value
     assert shown == by_id == created[0]
-    assert said in (await terminal.do(noun, "try", *tried)).out
+    assert reported in (await terminal.do(noun, "try", *tried)).out
     assert (await terminal.do(noun, "disable", name)).out == f"disabled {name}\n"
     listed = await terminal.do(noun, "list")
     assert tuple(listed.out.splitlines()[1].split()[1:3]) == ("no", "safe")
@@ -71,7 +71,7 @@ async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Term
     assert (await terminal.run("tool", "create", "none.yaml")).code == 2
 
 
-async def test_what_is_declared_is_created_or_replaced(terminal: Terminal) -> None:
+async def test_declared_objects_are_created_or_replaced(terminal: Terminal) -> None:
     """Ours: `set` may be repeated, whatever characters a name has; the older `tool put` too (PRG-3, CLI-1)."""
     await terminal.create_tenant()
     declared = {
@@ -88,7 +88,7 @@ async def test_what_is_declared_is_created_or_replaced(terminal: Terminal) -> No
     assert (await terminal.run("tool", "put", "-", given='{"definition": {}, "handler": {}}')).code == 2
 
 
-async def test_a_tool_is_tried_with_what_was_sent(terminal: Terminal, upstream: RecordingUpstream) -> None:
+async def test_a_trial_shows_the_sent_request(terminal: Terminal, upstream: RecordingUpstream) -> None:
     """Ours: an admin sees the request and the answer, and never the credential (PRG-3, TEN-4)."""
     await terminal.create_tenant()
     secret = {"name": "token", "place": "bearer", "value": "s3cr3t-canary", "origins": [upstream.url]}
@@ -161,7 +161,7 @@ async def test_profiles_and_credentials_take_their_fields_as_options(terminal: T
     assert (missing.code, "NOT_THERE is not set" in missing.err) == (2, True)
 
 
-async def test_an_update_changes_only_what_it_is_given(terminal: Terminal) -> None:
+async def test_an_update_changes_only_the_given_members(terminal: Terminal) -> None:
     """Ours: `update` opens no profile and asks for no secret again; a file may hold one member (PRG-3, TEN-4)."""
     await terminal.create_tenant()
     rules = ("--include-name", "say*", "--exclude-tag", "old", "--structured-once")

@@ -41,7 +41,7 @@ async def test_migrate_prepares_an_empty_database_once(tmp_path: Path, servers: 
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_migrate_says_in_one_line_that_the_database_is_away(tmp_path: Path) -> None:
+async def test_migrate_reports_a_missing_database_in_one_line(tmp_path: Path) -> None:
     """Ours: an operator reads what failed, not where in our code (CLI-1)."""
     variables = environment(GATEWAY_MIGRATION_DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing")
 

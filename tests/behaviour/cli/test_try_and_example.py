@@ -83,14 +83,14 @@ def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "code", "said"),
+    ("name", "text", "code", "reported"),
     [
         ("broken.yaml", "openapi: 3.1.0\npaths:\n  /a: [\n", 1, "line 4"),
         ("missing.json", None, 2, "cannot read"),
     ],
 )
-async def test_try_ends_on_a_document_that_is_none(
-    tmp_path: Path, name: str, text: str | None, code: int, said: str
+async def test_try_ends_on_a_text_that_is_no_document(
+    tmp_path: Path, name: str, text: str | None, code: int, reported: str
 ) -> None:
     """Ours: no server is started for an invalid document, and the refusal names place and reason (OAS-1)."""
     if text is not None:
@@ -99,7 +99,7 @@ async def test_try_ends_on_a_document_that_is_none(
     done = await run_gateway(["try", name], folder=tmp_path, variables=environment())
 
     assert done.code == code, done.err
-    assert said in done.err
+    assert reported in done.err
     assert "Starting the gateway" not in done.err
     assert "Traceback" not in done.err
     assert done.out == ""

@@ -21,7 +21,7 @@ async def _prepare(gateway: RunningGateway) -> str:
     return await gateway.create_key("acme")
 
 
-async def test_what_is_followed_is_printed_as_it_arrives(terminal: Terminal, gateway: RunningGateway) -> None:
+async def test_updates_of_a_followed_resource_are_printed_at_once(terminal: Terminal, gateway: RunningGateway) -> None:
     """Ours: `resource watch` is a subscriber like any other; `touch` and `webhook test` report a change (RES-5)."""
     key = await _prepare(gateway)
     made: Any = (await terminal.do("webhook", "create", "cms", "--json")).value
@@ -46,15 +46,15 @@ async def test_what_is_followed_is_printed_as_it_arrives(terminal: Terminal, gat
     assert URI in tested.out
 
 
-async def test_what_cannot_be_read_cannot_be_followed(terminal: Terminal, gateway: RunningGateway) -> None:
+async def test_an_unreadable_resource_cannot_be_followed(terminal: Terminal, gateway: RunningGateway) -> None:
     """Ours: an absent object is reported at once, with its exit code (CLI-1, RES-4)."""
     key = await _prepare(gateway)
 
     missing = await terminal.run("resource", "watch", "note://none", GATEWAY_KEY=key)
-    nobody = await terminal.run("resource", "watch", URI, GATEWAY_KEY="x")
+    anonymous = await terminal.run("resource", "watch", URI, GATEWAY_KEY="x")
     nowhere = await terminal.run("resource", "watch", URI, GATEWAY_KEY=key, GATEWAY_URL="http://127.0.0.1:1")
 
-    assert (missing.code, nobody.code, nowhere.code) == (5, 4, 3), (missing.err, nobody.err, nowhere.err)
+    assert (missing.code, anonymous.code, nowhere.code) == (5, 4, 3), (missing.err, anonymous.err, nowhere.err)
 
 
 async def test_a_webhook_lives_from_create_to_delete(terminal: Terminal, gateway: RunningGateway) -> None:

@@ -31,7 +31,7 @@ REQUEST = RequestShown(
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ConsoleBench:
     """A tenant whose approvals are decided on pages."""
 
     stand: Stand
@@ -102,9 +102,9 @@ async def store(common_stand: Stand) -> AsyncGenerator[Store]:
 
 
 @pytest.fixture
-async def desk(stand: Stand, store: Store) -> Desk:
+async def bench(stand: Stand, store: Store) -> ConsoleBench:
     """A tenant of this test alone."""
     await stand.gateway.create_tenant("acme")
     tenant = (await stand.gateway.admin.get("/tenants/acme")).json()["id"]
     key = await stand.gateway.create_key("acme", "approve", subject="Ada")
-    return Desk(stand, store, "acme", TenantId(tenant), key)
+    return ConsoleBench(stand, store, "acme", TenantId(tenant), key)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from gateway.domain.calls.approvals import ApprovalState, RequestShown
-from tests.behaviour.console.conftest import Desk
+from tests.behaviour.console.conftest import ConsoleBench
 from tests.support.gateway import running_gateway
 from tests.support.servers import TestServers, execute
 from tests.support.serving import http_client
@@ -28,16 +28,16 @@ async def decide(person: httpx.AsyncClient, path: str, verdict: str, **more: str
     return await person.post(path, data={**fields(page.text), "verdict": verdict, "comment": "", **more})
 
 
-async def test_an_approval_is_read_and_approved(desk: Desk) -> None:
+async def test_an_approval_is_read_and_approved(bench: ConsoleBench) -> None:
     """Ours: the page shows request, warnings, requester and expiry; the decision is stored with its comment (SAF-3)."""
-    approval = await desk.ask()
+    approval = await bench.ask()
     path = f"/approvals/{approval.id}"
-    async with desk.person() as person:
+    async with bench.person() as person:
         before = await person.get(path)
         assert (before.status_code, before.headers["location"]) == (303, f"/approvals/sign-in?next={path}")
         form = await person.get(before.headers["location"])
         assert f'value="{path}"' in form.text
-        entered = await person.post("/approvals/sign-in", data={"key": desk.key, "next": path})
+        entered = await person.post("/approvals/sign-in", data={"key": bench.key, "next": path})
         assert (entered.status_code, entered.headers["location"]) == (303, path)
         page = await person.get(path)
         for shown in ("DELETE https://pets.example/pets/7?force=true", "X-Reason: cleaning up", "Deletes /pets/7."):
@@ -48,21 +48,21 @@ async def test_an_approval_is_read_and_approved(desk: Desk) -> None:
         assert (done.status_code, done.headers["location"]) == (303, path)
         after = await person.get(path)
 
-    stored = await desk.now(approval.id)
+    stored = await bench.now(approval.id)
     assert (stored.state, stored.comment, stored.decider_subject) == (ApprovalState.APPROVED, "fine by me", "Ada")
     assert "Approved by Ada" in after.text
     assert "<textarea" not in after.text
 
 
-async def test_a_second_decision_is_told_what_has_happened(desk: Desk) -> None:
+async def test_a_second_decision_reads_the_first(bench: ConsoleBench) -> None:
     """Ours: a double click, and two persons at a time: one decision is stored, the others read it (SAF-3)."""
-    approval = await desk.ask()
+    approval = await bench.ask()
     path = f"/approvals/{approval.id}"
-    bob = await desk.gateway.create_key("acme", "approve", subject="Bob")
+    bob = await bench.gateway.create_key("acme", "approve", subject="Bob")
     answers: list[httpx.Response] = []
-    async with desk.person() as ada, desk.person() as other:
-        await desk.signed_in(ada)
-        await desk.signed_in(other, bob)
+    async with bench.person() as ada, bench.person() as other:
+        await bench.signed_in(ada)
+        await bench.signed_in(other, bob)
         page = fields((await ada.get(path)).text)
         second = fields((await other.get(path)).text)
 
@@ -77,20 +77,20 @@ async def test_a_second_decision_is_told_what_has_happened(desk: Desk) -> None:
     statuses = sorted(answer.status_code for answer in answers)
     assert statuses[0] == 303
     assert set(statuses[1:]) <= {409, 412}
-    stored = await desk.now(approval.id)
+    stored = await bench.now(approval.id)
     for answer in answers:
         if answer.status_code != 303:
             assert f"by {stored.decider_subject}" in answer.text
             assert 'role="alert"' in answer.text
 
 
-async def test_the_requester_has_no_buttons(desk: Desk) -> None:
+async def test_the_requester_has_no_buttons(bench: ConsoleBench) -> None:
     """Ours: the subject decides, not the key; a form sent all the same is refused (SAF-3)."""
-    approval = await desk.ask(subject="Ada")
-    other = await desk.ask()
+    approval = await bench.ask(subject="Ada")
+    other = await bench.ask()
     path = f"/approvals/{approval.id}"
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    async with bench.person() as person:
+        await bench.signed_in(person)
         page = await person.get(path)
         assert "another person must decide" in page.text
         assert "<button name" not in page.text
@@ -99,16 +99,16 @@ async def test_the_requester_has_no_buttons(desk: Desk) -> None:
         forced = await person.post(path, data={**form, "verdict": "approve", "comment": ""})
 
     assert forced.status_code == 403
-    assert (await desk.now(approval.id)).state is ApprovalState.PENDING
+    assert (await bench.now(approval.id)).state is ApprovalState.PENDING
 
 
-async def test_foreign_and_unknown_approvals_look_alike(desk: Desk) -> None:
+async def test_foreign_and_unknown_approvals_look_alike(bench: ConsoleBench) -> None:
     """Ours: the tenant is the key's, whatever the id in the URL (TEN-1)."""
-    await desk.gateway.create_tenant("other")
-    stranger = await desk.gateway.create_key("other", "approve", subject="Eve")
-    approval = await desk.ask()
-    async with desk.person() as person:
-        await desk.signed_in(person, stranger)
+    await bench.gateway.create_tenant("other")
+    stranger = await bench.gateway.create_key("other", "approve", subject="Eve")
+    approval = await bench.ask()
+    async with bench.person() as person:
+        await bench.signed_in(person, stranger)
         answers = [
             await person.get(f"/approvals/{named}")
             for named in (approval.id, "apr_" + "0" * 20, "apr_x", "%3Cscript%3E")
@@ -121,13 +121,13 @@ async def test_foreign_and_unknown_approvals_look_alike(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("scopes", [("mcp",), ("admin",), ("audit",), ("provide",)])
-async def test_only_keys_that_approve_sign_in(desk: Desk, scopes: tuple[str, ...]) -> None:
+async def test_only_keys_that_approve_sign_in(bench: ConsoleBench, scopes: tuple[str, ...]) -> None:
     """Ours: other scopes, wrong keys and the operator's get no session (SAF-3)."""
-    key = await desk.gateway.create_key("acme", *scopes)
-    async with desk.person() as person:
-        refused = await desk.signed_in(person, key)
-        operator = await desk.signed_in(person, "operator-key-of-the-tests-0123456789")
-        wrong = await desk.signed_in(person, "mcpg_live_x")
+    key = await bench.gateway.create_key("acme", *scopes)
+    async with bench.person() as person:
+        refused = await bench.signed_in(person, key)
+        operator = await bench.signed_in(person, "operator-key-of-the-tests-0123456789")
+        wrong = await bench.signed_in(person, "mcpg_live_x")
         assert (await person.get("/approvals")).status_code == 303
 
     assert (refused.status_code, operator.status_code, wrong.status_code) == (403, 403, 401)
@@ -157,26 +157,26 @@ async def test_failed_sign_ins_are_limited(servers: TestServers) -> None:
 
 
 @pytest.mark.parametrize("how", ["revoke", "rotate"])
-async def test_an_ended_key_ends_its_sessions(desk: Desk, how: str) -> None:
+async def test_an_ended_key_ends_its_sessions(bench: ConsoleBench, how: str) -> None:
     """Ours: the next request after a revocation or rotation signs in again (ISO-2)."""
-    made = (await desk.gateway.admin.post("/tenants/acme/keys", json={"name": "k", "scopes": ["approve"]})).json()
-    approval = await desk.ask()
+    made = (await bench.gateway.admin.post("/tenants/acme/keys", json={"name": "k", "scopes": ["approve"]})).json()
+    approval = await bench.ask()
     path = f"/approvals/{approval.id}"
-    async with desk.person() as person:
-        await desk.signed_in(person, made["key"])
+    async with bench.person() as person:
+        await bench.signed_in(person, made["key"])
         form = fields((await person.get(path)).text)
-        (await desk.gateway.admin.post(f"/tenants/acme/keys/{made['id']}/{how}")).raise_for_status()
+        (await bench.gateway.admin.post(f"/tenants/acme/keys/{made['id']}/{how}")).raise_for_status()
         late = await person.post(path, data={**form, "verdict": "approve", "comment": ""})
         assert (late.status_code, late.headers["location"]) == (303, f"/approvals/sign-in?next={path}")
         assert (await person.get("/approvals")).status_code == 303
 
-    assert (await desk.now(approval.id)).state is ApprovalState.PENDING
+    assert (await bench.now(approval.id)).state is ApprovalState.PENDING
 
 
-async def test_signing_out_ends_the_session(desk: Desk) -> None:
+async def test_signing_out_ends_the_session(bench: ConsoleBench) -> None:
     """Ours: and it takes the token of the session (SAF-3)."""
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    async with bench.person() as person:
+        await bench.signed_in(person)
         page = (await person.get("/approvals")).text
         token = re.findall(r'name="token" value="(\w+)"', page)[0]
         assert (await person.post("/approvals/sign-out", data={"token": "0" * 64})).status_code == 403
@@ -186,7 +186,7 @@ async def test_signing_out_ends_the_session(desk: Desk) -> None:
         assert left.headers["location"].startswith("/approvals/sign-in")
         assert (await person.get("/approvals")).status_code == 303
         assert (await person.get("/approvals", headers=copied)).status_code == 303, "a copied cookie is of no use"
-        await desk.signed_in(person)
+        await bench.signed_in(person)
         assert (await person.get("/approvals")).status_code == 200
 
 
@@ -199,20 +199,20 @@ async def test_signing_out_ends_the_session(desk: Desk) -> None:
         ("http://127.0.0.1:1", 403),
     ],
 )
-async def test_forms_of_other_pages_are_refused(desk: Desk, origin: str | None, status: int) -> None:
+async def test_forms_of_other_pages_are_refused(bench: ConsoleBench, origin: str | None, status: int) -> None:
     """Ours: a decision comes from a page of this gateway; SameSite is not the only wall (SAF-3)."""
-    approval = await desk.ask()
+    approval = await bench.ask()
     path = f"/approvals/{approval.id}"
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    async with bench.person() as person:
+        await bench.signed_in(person)
         form = {**fields((await person.get(path)).text), "verdict": "approve", "comment": ""}
         del person.headers["origin"]
         headers = {} if origin is None else {"origin": origin}
         refused = await person.post(path, data=form, headers=headers)
-        entered = await person.post("/approvals/sign-in", data={"key": desk.key}, headers=headers)
+        entered = await person.post("/approvals/sign-in", data={"key": bench.key}, headers=headers)
 
     assert (refused.status_code, entered.status_code) == (status, status)
-    assert (await desk.now(approval.id)).state is ApprovalState.PENDING
+    assert (await bench.now(approval.id)).state is ApprovalState.PENDING
 
 
 @pytest.mark.parametrize(
@@ -228,12 +228,12 @@ async def test_forms_of_other_pages_are_refused(desk: Desk, origin: str | None, 
         {"more": "y" * 20_000},
     ],
 )
-async def test_a_form_that_is_not_the_pages_stores_nothing(desk: Desk, changed: dict[str, str]) -> None:
+async def test_a_form_that_is_not_the_pages_stores_nothing(bench: ConsoleBench, changed: dict[str, str]) -> None:
     """Ours: token, verdict, comment, version and size are checked (SAF-3)."""
-    approval = await desk.ask()
+    approval = await bench.ask()
     path = f"/approvals/{approval.id}"
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    async with bench.person() as person:
+        await bench.signed_in(person)
         answer = (
             await decide(person, path, "approve", **changed)
             if "verdict" not in changed
@@ -241,7 +241,7 @@ async def test_a_form_that_is_not_the_pages_stores_nothing(desk: Desk, changed: 
         )
 
     assert answer.status_code in {400, 403, 409, 412, 413}, answer.text
-    assert (await desk.now(approval.id)).state is ApprovalState.PENDING
+    assert (await bench.now(approval.id)).state is ApprovalState.PENDING
 
 
 @pytest.mark.parametrize(
@@ -255,33 +255,33 @@ async def test_a_form_that_is_not_the_pages_stores_nothing(desk: Desk, changed: 
         (b"key=x", "text/plain"),
     ],
 )
-async def test_a_body_that_is_no_form_is_refused(desk: Desk, body: bytes, kind: str) -> None:
+async def test_a_body_that_is_no_form_is_refused(bench: ConsoleBench, body: bytes, kind: str) -> None:
     """Ours: with a page, and without an error of the gateway (SAF-3)."""
-    async with desk.person() as person:
+    async with bench.person() as person:
         answer = await person.post("/approvals/sign-in", content=body, headers={"content-type": kind})
     assert answer.status_code == 400
     assert answer.headers["content-type"].startswith("text/html")
 
 
 @pytest.mark.parametrize("cookie", ["x", "gAAAAA", "é".encode().hex(), "A" * 3000, ""])
-async def test_a_forged_cookie_is_no_session(desk: Desk, cookie: str) -> None:
+async def test_a_forged_cookie_is_no_session(bench: ConsoleBench, cookie: str) -> None:
     """Ours: cookies are sealed; what does not open is ignored (SAF-3)."""
     for name in ("gateway-session", "__Host-gateway-session"):
-        async with desk.person() as person:
+        async with bench.person() as person:
             answer = await person.get("/approvals", headers={"cookie": f"{name}={cookie}"})
         assert answer.status_code == 303
 
 
-async def test_a_cookie_without_tls_is_none_of_a_secure_page(desk: Desk) -> None:
+async def test_a_cookie_without_tls_is_none_of_a_secure_page(bench: ConsoleBench) -> None:
     """Ours: the name with the prefix `__Host-` is for sessions that began over TLS, the other for others (SAF-3)."""
-    async with desk.person() as person:
-        plain = await desk.signed_in(person)
+    async with bench.person() as person:
+        plain = await bench.signed_in(person)
         value = plain.headers["set-cookie"].partition("=")[2].partition(";")[0]
         assert (await person.get("/approvals")).status_code == 200
         person.cookies.clear()
         forged = await person.get("/approvals", headers={"cookie": f"__Host-gateway-session={value}"})
-        origin = desk.url.replace("http://", "https://")
-        over_tls = await person.post("/approvals/sign-in", data={"key": desk.key}, headers={"origin": origin})
+        origin = bench.url.replace("http://", "https://")
+        over_tls = await person.post("/approvals/sign-in", data={"key": bench.key}, headers={"origin": origin})
 
     assert forged.status_code == 303
     assert re.fullmatch(
@@ -296,21 +296,21 @@ async def test_a_cookie_without_tls_is_none_of_a_secure_page(desk: Desk) -> None
 @pytest.mark.parametrize(
     "target", ["https://evil.example", "//evil.example", "/approvals/../x", "/admin", "javascript:1"]
 )
-async def test_a_sign_in_leads_to_these_pages_only(desk: Desk, target: str) -> None:
+async def test_a_sign_in_leads_to_these_pages_only(bench: ConsoleBench, target: str) -> None:
     """Ours: no link to the sign-in leads elsewhere (SAF-3)."""
-    async with desk.person() as person:
+    async with bench.person() as person:
         form = await person.get("/approvals/sign-in", params={"next": target})
-        entered = await person.post("/approvals/sign-in", data={"key": desk.key, "next": target})
+        entered = await person.post("/approvals/sign-in", data={"key": bench.key, "next": target})
     assert target not in form.text
     assert entered.headers["location"] == "/approvals"
 
 
-async def test_every_answer_forbids_scripts_frames_and_caches(desk: Desk) -> None:
+async def test_every_answer_forbids_scripts_frames_and_caches(bench: ConsoleBench) -> None:
     """Ours: pages, refusals and redirects have the same headers (SAF-3)."""
-    approval = await desk.ask()
-    async with desk.person() as person:
+    approval = await bench.ask()
+    async with bench.person() as person:
         answers = [await person.get("/approvals"), await person.get("/approvals/sign-in")]
-        answers.append(await desk.signed_in(person))
+        answers.append(await bench.signed_in(person))
         answers += [await person.get(path) for path in ("/approvals", f"/approvals/{approval.id}", "/approvals/none")]
     for answer in answers:
         policy = answer.headers["content-security-policy"]
@@ -337,15 +337,15 @@ HOSTILE: Any = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-async def test_hostile_texts_stay_texts(desk: Desk, text: str) -> None:
+async def test_hostile_texts_stay_texts(bench: ConsoleBench, text: str) -> None:
     """Ours: wherever a text of a caller is shown, it is escaped (SAF-3)."""
     request = RequestShown(method=text, url=text, headers=((text, text),), body=f'{{"a": "{text}"}}')
-    earlier = await desk.ask(
+    earlier = await bench.ask(
         request, tool=text, state=ApprovalState.DONE, decided_by="key:key_b", decider_subject=text, comment=text
     )
     moved = f"update approvals set decided_at = now(), ended_at = now() where id = '{earlier.id}'"
-    await execute(desk.stand.database.superuser_url, moved)
-    approval = await desk.ask(
+    await execute(bench.stand.database.superuser_url, moved)
+    approval = await bench.ask(
         RequestShown(method=text, url=text + "2", headers=((text, text),), body=text),
         tool=text,
         subject=text,
@@ -353,8 +353,8 @@ async def test_hostile_texts_stay_texts(desk: Desk, text: str) -> None:
         profile=text,
         warnings=(text,),
     )
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    async with bench.person() as person:
+        await bench.signed_in(person)
         for path in ("/approvals", f"/approvals/{approval.id}", f"/approvals/{earlier.id}"):
             page = await person.get(path)
             assert page.status_code == 200
@@ -363,12 +363,12 @@ async def test_hostile_texts_stay_texts(desk: Desk, text: str) -> None:
             assert page.text.count("</main>") == 1
 
 
-async def test_many_calls_that_wait_hide_no_older_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_calls_that_wait_hide_no_older_one(bench: ConsoleBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a flood of one caller leaves the calls of others within reach; the place is the tenant's (SAF-3, TEN-1)."""
     monkeypatch.setattr("gateway.web.console.responder.MAX_WAITING", 2)
-    asked = [(await desk.ask(subject=f"agent {number}")).id for number in range(5)]
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    asked = [(await bench.ask(subject=f"agent {number}")).id for number in range(5)]
+    async with bench.person() as person:
+        await bench.signed_in(person)
         path, seen = "/approvals", list[str]()
         while path:
             page = (await person.get(path)).text
@@ -381,33 +381,33 @@ async def test_many_calls_that_wait_hide_no_older_one(desk: Desk, monkeypatch: p
             assert (answer.status_code, SCRIPT in answer.text) == (404, False)
 
 
-async def test_a_line_of_a_megabyte_is_cut(desk: Desk) -> None:
+async def test_a_line_of_a_megabyte_is_cut(bench: ConsoleBench) -> None:
     """Ours: and the page states it; many lines are not compared (SAF-3)."""
-    await desk.ask(RequestShown(method="POST", url="https://x.example", body="\n".join("ab" * 2000)))
+    await bench.ask(RequestShown(method="POST", url="https://x.example", body="\n".join("ab" * 2000)))
     moved = "update approvals set state = 'done', decided_by = 'b', decided_at = now(), ended_at = now()"
-    await execute(desk.stand.database.superuser_url, moved)
-    approval = await desk.ask(RequestShown(method="POST", url="https://x.example", body="x" * 1_000_000 + "END"))
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    await execute(bench.stand.database.superuser_url, moved)
+    approval = await bench.ask(RequestShown(method="POST", url="https://x.example", body="x" * 1_000_000 + "END"))
+    async with bench.person() as person:
+        await bench.signed_in(person)
         page = await person.get(f"/approvals/{approval.id}")
     assert len(page.content) < 100_000
     assert "1000003 characters in all" in page.text
     assert "too long to compare" in page.text
 
 
-async def test_the_difference_is_to_the_last_approved_call(desk: Desk) -> None:
+async def test_the_difference_is_to_the_last_approved_call(bench: ConsoleBench) -> None:
     """Ours: denied calls and calls of other tools are no measure (SAF-3)."""
     for state, tool, name in (("done", "delete_pet", "Old"), ("denied", "delete_pet", "No"), ("done", "other", "Else")):
-        made = await desk.ask(
+        made = await bench.ask(
             RequestShown(method="POST", url="https://pets.example/pets", body=f'{{"name":"{name}","age":1}}'), tool=tool
         )
         moved = f"state = '{state}', decided_by = 'b', decided_at = now(), ended_at = now() where id = '{made.id}'"
-        await execute(desk.stand.database.superuser_url, f"update approvals set {moved}")
-    approval = await desk.ask(
+        await execute(bench.stand.database.superuser_url, f"update approvals set {moved}")
+    approval = await bench.ask(
         RequestShown(method="POST", url="https://pets.example/pets", body='{"name":"New","age":1}')
     )
-    async with desk.person() as person:
-        await desk.signed_in(person)
+    async with bench.person() as person:
+        await bench.signed_in(person)
         page = (await person.get(f"/approvals/{approval.id}")).text
     assert "<del>-   &#34;name&#34;: &#34;Old&#34;,</del>" in page
     assert "<ins>+   &#34;name&#34;: &#34;New&#34;,</ins>" in page

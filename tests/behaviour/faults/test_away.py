@@ -38,8 +38,8 @@ async def _call(world: History, tool: str, number: int) -> httpx.Response:
 
 
 def _is_ok(answer: httpx.Response) -> bool:
-    said = answer.json()
-    return answer.status_code == 200 and "result" in said and said["result"].get("isError") is not True
+    reported = answer.json()
+    return answer.status_code == 200 and "result" in reported and reported["result"].get("isError") is not True
 
 
 async def _is_ready(replica: Replica) -> bool:
@@ -82,17 +82,17 @@ async def test_redis_away_costs_sessions_only(world: History) -> None:
             await world.servers["redis"].revive()
             grant_redis(world.redis_url, [replica.redis_user for replica in world.replicas.all])
         with anyio.fail_after(BACK_S * 6):
-            told = {(await anext(messages))["method"] for _ in range(2)}
+            notified = {(await anext(messages))["method"] for _ in range(2)}
 
     assert [answer.text for answer in calls if not _is_ok(answer)] == []
     assert listed.status_code == 200
     assert (session.status_code, "retry-after" in session.headers) == (503, True)
-    assert told == {"notifications/tools/list_changed", "notifications/resources/updated"}
+    assert notified == {"notifications/tools/list_changed", "notifications/resources/updated"}
     assert (await wire.post(world.replicas.b, request("tools/list"))).status_code == 200
     await wire.close()
 
 
-async def test_postgresql_away_refuses_what_changes_something(world: History) -> None:
+async def test_postgresql_away_refuses_changes(world: History) -> None:
     """Ours: reads continue and are recorded afterwards; other calls are refused at once (SRV-4)."""
     for replica in world.replicas.all:  # what is kept of keys is dropped once the bus is back, so it has to be back
         await until(partial(_is_ready, replica), seconds=30)

@@ -13,7 +13,7 @@ SEED = int(os.environ.get("HISTORY_SEED", "0")) or secrets.randbelow(1 << 31)
 
 
 @pytest.mark.early
-async def test_clients_upstream_and_audit_agree_whatever_failed() -> None:
+async def test_clients_upstream_and_audit_agree_after_every_fault() -> None:
     """Ours: no lost answer without an error, nothing done twice, nothing unrecorded, nothing foreign (SRV-3, DYN-1)."""
     print(f"HISTORY_SEED={SEED} HISTORY_SECONDS={SECONDS:g}")
     async with running_whole_history(SEED) as history:

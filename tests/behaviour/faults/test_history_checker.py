@@ -18,7 +18,7 @@ def _history() -> History:
         answer = json.dumps({"id": number, "of": "canary-of-acme"})
         history.calls.append(Called(number, "acme", tool, "2026-07-28", "ok", answer))
         upstream.seen.append(Arrived(method, f"/acme/{tool}/{number}", "*/*"))
-    history.heard["acme"].append("note://acme")
+    history.received["acme"].append("note://acme")
     return history
 
 
@@ -60,7 +60,7 @@ def _forget(history: History) -> None:
 
 
 def _mishear(history: History) -> None:
-    history.heard["acme"].append("note://globex")
+    history.received["acme"].append("note://globex")
 
 
 @pytest.mark.parametrize("spoil", [_lose, _swap, _leak, _repeat, _rerun, _invent, _misdirect, _forget, _mishear])
@@ -72,7 +72,7 @@ def test_each_kind_of_contradiction_is_found(spoil: Any) -> None:
     assert find_disagreements(history) != []
 
 
-def test_what_may_be_repeated_may_come_twice() -> None:
+def test_repeatable_requests_may_arrive_twice() -> None:
     """Ours: a GET that is sent again is no contradiction (SRV-3)."""
     history = _history()
     history.upstream.seen.append(history.upstream.seen[0])

@@ -82,7 +82,7 @@ async def installations(servers: TestServers, redis_url: str) -> AsyncGenerator[
         yield made
 
 
-async def test_what_waits_for_one_database_is_not_brought_into_another(
+async def test_waiting_entries_are_not_brought_into_another_database(
     installations: Sequence[Installation], redis_url: str
 ) -> None:
     """Ours: while its PostgreSQL is away an installation's trail waits for it and for no other database (SRV-4)."""

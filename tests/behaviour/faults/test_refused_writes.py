@@ -31,8 +31,8 @@ async def stand(servers: TestServers) -> AsyncGenerator[Stand]:
 async def _state(gateway: RunningGateway) -> tuple[int, str, list[str]]:
     """Status, word and failing parts of `/readyz`, as the operator sees them."""
     answer = await gateway.http.get("/readyz", headers={"authorization": f"Bearer {OPERATOR_KEY}"})
-    said = answer.json()
-    return answer.status_code, said["status"], [one["part"] for one in said.get("failing", [])]
+    reported = answer.json()
+    return answer.status_code, reported["status"], [one["part"] for one in reported.get("failing", [])]
 
 
 async def _finding(gateway: RunningGateway, check: str) -> str:

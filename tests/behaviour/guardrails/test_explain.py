@@ -83,7 +83,7 @@ async def test_the_shown_request_has_no_credentials(tenant: Guarded) -> None:
     assert tenant.upstream.seen == []
 
 
-async def test_an_explanation_says_why_a_tool_is_hidden(tenant: Guarded) -> None:
+async def test_an_explanation_names_the_reason_for_a_hidden_tool(tenant: Guarded) -> None:
     """Ours: disabled, hidden by an override, outside the profile, behind the query tools, or not there (SAF-5)."""
     admin, place = tenant.gateway.admin, f"/tenants/{tenant.slug}/tools"
     await tenant.gateway.import_document(tenant.slug, pets(tenant.upstream.url), name="q", expose="query", prefix="q_")

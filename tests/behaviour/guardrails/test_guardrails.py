@@ -193,7 +193,7 @@ _SCOPES: tuple[tuple[dict[str, Any], bool], ...] = (
 )
 
 
-async def test_a_guardrail_checks_what_its_scope_contains(tenant: Guarded) -> None:
+async def test_a_guardrail_checks_the_calls_of_its_scope(tenant: Guarded) -> None:
     """Ours: scope by name, source and origin; a disabled guardrail checks nothing (SAF-6)."""
     for scope, is_blocked in _SCOPES:
         await tenant.guard(SECRETS, **scope)

@@ -120,7 +120,7 @@ async def test_a_result_too_large_for_a_hook_is_not_sent(tenant: Guarded, fail: 
     assert tenant.receiver.seen == []
 
 
-async def test_a_slow_hook_is_cut_off_and_then_left_alone(tenant: Guarded) -> None:
+async def test_a_slow_hook_times_out_and_is_then_skipped(tenant: Guarded) -> None:
     """Ours: each call waits for the hook's own time at most; after five failures the hook rests (SAF-6)."""
     tenant.receiver.gate = asyncio.Event()
     await tenant.hook(timeout_ms=100)
@@ -161,7 +161,7 @@ async def test_a_slow_hook_of_one_tenant_slows_no_other(stand: Stand, tenant: Gu
                 slow.gate.set()
 
 
-async def test_a_hook_at_an_address_that_is_not_allowed_is_not_asked(tenant: Guarded) -> None:
+async def test_a_hook_at_a_forbidden_address_is_not_called(tenant: Guarded) -> None:
     """Ours: hooks leave through the egress guard (SAF-6, ISO-1)."""
     async with _slow_receiver() as private:
         signing = {"name": "private", "place": "bearer", "value": new_secret(), "origins": [private.url]}
@@ -173,9 +173,7 @@ async def test_a_hook_at_an_address_that_is_not_allowed_is_not_asked(tenant: Gua
 
 
 @pytest.mark.parametrize(("fail", "code"), [("closed", "policy.call_blocked"), ("open", None)])
-async def test_a_hook_that_the_policy_no_longer_allows_is_not_asked(
-    tenant: Guarded, fail: str, code: str | None
-) -> None:
+async def test_a_hook_that_the_policy_forbids_later_is_not_called(tenant: Guarded, fail: str, code: str | None) -> None:
     """Ours: a narrower list of origins also holds for the hooks that were there before (SAF-6)."""
     await tenant.hook(fail=fail)
     assert code_of(await tenant.call(body={"name": "Rex"})) is None

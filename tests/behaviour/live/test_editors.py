@@ -109,7 +109,7 @@ async def test_buffers_are_read_and_their_updates_arrive(replicas: Replicas, tmp
                     assert found.text == text  # type: ignore[union-attr]
 
 
-async def test_what_a_configuration_no_longer_declares_is_gone(replicas: Replicas, tmp_path: Path) -> None:
+async def test_undeclared_tools_of_a_configuration_are_gone(replicas: Replicas, tmp_path: Path) -> None:
     """Ours: `setup` again changes the lists of open clients at both replicas (DYN-1)."""
     async with running_editor(tmp_path / "one", setup(WHO)) as editor:
         key = await attach(replicas, "reload", one=editor)

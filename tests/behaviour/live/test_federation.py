@@ -284,13 +284,13 @@ async def test_the_life_of_a_server_is_seen_by_its_clients(
     """DYN-1: changes, updates, cancellation, the end and the return of the server reach open clients of any replica."""
     updated = anyio.Event()
 
-    async def hear(message: Any) -> None:
+    async def receive(message: Any) -> None:
         if getattr(message, "method", None) == "notifications/resources/updated":
             updated.set()
 
     async with running_sdk_server(is_older=is_older) as server:
         life = await federate(replicas, server, accepts_changes=True)
-        async with life.client(mode, 1, message_handler=hear) as client:
+        async with life.client(mode, 1, message_handler=receive) as client:
             await _follow_and_touch(client, mode, updated)
             await _cancel(client, server)
             before = await _names(client)
@@ -316,7 +316,10 @@ async def _follow_and_touch(client: Client, mode: Mode, updated: anyio.Event) ->
                 await client.call_tool("their_touch", {})
                 await anyio.sleep(0.1)
             return
-        async with client.listen(resource_subscriptions=["notes://one"]) as heard, anyio.create_task_group() as group:
+        async with (
+            client.listen(resource_subscriptions=["notes://one"]) as received,
+            anyio.create_task_group() as group,
+        ):
 
             async def touch() -> None:
                 while True:
@@ -324,7 +327,7 @@ async def _follow_and_touch(client: Client, mode: Mode, updated: anyio.Event) ->
                     await anyio.sleep(0.1)
 
             group.start_soon(touch)
-            async for _ in heard:
+            async for _ in received:
                 break
             group.cancel_scope.cancel()
 

@@ -15,7 +15,7 @@ async def test_the_first_call_has_marked_arguments_in_headers(stand: Stand) -> N
     """MCP 2026-07-28: clients mirror marked arguments; a balancer may route by them and refuses nothing (DYN-5)."""
     script, seen = Scripted(is_modern=True), list[list[str]]()
     script.capabilities = {"tools": {}}
-    script.says("tools/list", {"tools": [{"name": "go", "inputSchema": MARKED}], "resultType": "complete"})
+    script.states("tools/list", {"tools": [{"name": "go", "inputSchema": MARKED}], "resultType": "complete"})
 
     async def go(exchange: Exchange, message: dict[str, Any]) -> bytes:
         seen.append(exchange.header("mcp-param-city"))

@@ -75,7 +75,7 @@ async def _show(gateway: RunningGateway, applied: dict[str, Any]) -> dict[str, A
     return shown
 
 
-async def test_a_dry_run_shows_what_an_application_does(acme: RunningGateway) -> None:
+async def test_a_dry_run_shows_the_result_of_an_application(acme: RunningGateway) -> None:
     """Ours: a dry run is the same transaction, rolled back: the same result, without ids and secrets (CFG-1)."""
     await apply(acme, [profile("readers")])
     wanted, before = [*manifests_of_all(), profile("extra")], await _revision(acme)
@@ -178,7 +178,7 @@ async def test_a_plan_is_refused_when_its_objects_have_moved(acme: RunningGatewa
     assert (await send(acme, wanted, expected=expected)).status_code == 412
 
 
-async def test_a_plan_names_what_its_objects_refer_to(acme: RunningGateway) -> None:
+async def test_a_plan_names_referenced_objects(acme: RunningGateway) -> None:
     """Ours: a singleton has a version in a plan too, such as the policy that decides about origins (CFG-2)."""
     policy = {"kind": "policy", "members": {"http_origins": ["https://api.example"]}}
     planned = await apply(acme, [policy], dry_run=True)

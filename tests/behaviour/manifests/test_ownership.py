@@ -69,7 +69,7 @@ async def test_without_a_set_nothing_is_owned(acme: RunningGateway) -> None:
     assert (await entries_of(acme))[-1]["detail"]["drift"] == "platform"
 
 
-async def test_pruning_removes_only_what_the_set_owns(acme: RunningGateway) -> None:
+async def test_pruning_removes_only_objects_of_the_set(acme: RunningGateway) -> None:
     """Ours: objects of others, of no set and singletons stay; the number of removals is bounded (CFG-3)."""
     await acme.admin.put(f"{ROOT}/profiles/by-hand", json={})
     await apply(acme, [profile("of-other")], set="other")

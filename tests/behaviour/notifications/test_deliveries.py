@@ -153,7 +153,7 @@ async def test_a_redirect_is_not_followed(outbox: Outbox, status: int) -> None:
     assert elsewhere.seen == []
 
 
-async def test_what_is_gone_is_disabled_at_once(outbox: Outbox) -> None:
+async def test_a_gone_endpoint_is_disabled_at_once(outbox: Outbox) -> None:
     """Standard Webhooks: 410 ends the delivery and the endpoint; the trail records it (SAF-3, SAF-4)."""
     await outbox.endpoint()
     outbox.receiver.status = 410
@@ -178,7 +178,7 @@ async def test_what_is_gone_is_disabled_at_once(outbox: Outbox) -> None:
     assert await outbox.settled("delivered", "failed")
 
 
-async def test_what_is_gone_elsewhere_disables_no_changed_endpoint(outbox: Outbox) -> None:
+async def test_a_late_410_disables_no_changed_endpoint(outbox: Outbox) -> None:
     """Ours: an attempt in progress when the URL changed reports nothing about the new one (SAF-3)."""
     await outbox.endpoint()
     outbox.receiver.status, outbox.receiver.gate = 410, asyncio.Event()

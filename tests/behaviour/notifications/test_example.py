@@ -22,7 +22,7 @@ def verify() -> Callable[..., bool]:
     return found
 
 
-async def test_the_receiver_of_the_page_takes_what_is_sent(outbox: Outbox, verify: Callable[..., bool]) -> None:
+async def test_the_receiver_of_the_page_accepts_real_deliveries(outbox: Outbox, verify: Callable[..., bool]) -> None:
     """Ours: and nothing else: another secret, body, id or time is refused (SAF-3)."""
     made = await outbox.endpoint()
     rotated = (await outbox.gateway.admin.post(f"{outbox.path}/chat/rotate")).json()

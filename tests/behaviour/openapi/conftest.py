@@ -18,7 +18,7 @@ SLUG = "acme"
 
 
 @dataclass(slots=True)
-class Desk:
+class OpenAPIBench:
     """The tenant, its key, and everything that talks to it."""
 
     gateway: RunningGateway
@@ -62,7 +62,7 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(stand: Stand) -> Desk:
+async def bench(stand: Stand) -> OpenAPIBench:
     """A tenant that may do everything, without a document."""
     await stand.gateway.create_tenant(SLUG)
-    return Desk(stand.gateway, stand.upstreams, await stand.gateway.create_key(SLUG))
+    return OpenAPIBench(stand.gateway, stand.upstreams, await stand.gateway.create_key(SLUG))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.openapi.conftest import SLUG, Desk
+from tests.behaviour.openapi.conftest import SLUG, OpenAPIBench
 from tests.support.primitives import add, tool
 
 INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
@@ -91,32 +91,32 @@ SENT: list[tuple[str, dict[str, Any], str, bytes | None]] = [
 ]
 
 
-async def test_every_spelling_of_the_list_is_sent_as_the_value(desk: Desk) -> None:
+async def test_every_spelling_of_the_list_is_sent_as_the_value(bench: OpenAPIBench) -> None:
     """Ours: one reading is read: JSON text, numbers, booleans, one for a list, null, dummy, files (CLN-2, OAS-2)."""
-    await desk.import_document(_document(desk.upstream.url))
+    await bench.import_document(_document(bench.upstream.url))
     for name, arguments, target, body in SENT:
-        result = await desk.call(name, arguments)
+        result = await bench.call(name, arguments)
         assert not result["isError"], (arguments, result)
-        [(_, seen)] = desk.seen()
+        [(_, seen)] = bench.seen()
         assert (seen.target, seen.body) == (target, body), arguments
-    await desk.call("form", {"body": {"file": "data:image/png;base64,QQ", "n": "7"}})
-    [(_, form)] = desk.seen()
+    await bench.call("form", {"body": {"file": "data:image/png;base64,QQ", "n": "7"}})
+    [(_, form)] = bench.seen()
     assert b"Content-Type: image/png\r\n\r\nA\r\n" in form.body
     assert b"\r\n\r\n7\r\n" in form.body
 
 
-async def test_an_int64_is_listed_as_integer_with_its_other_spelling(desk: Desk) -> None:
+async def test_an_int64_is_listed_as_integer_with_its_other_spelling(bench: OpenAPIBench) -> None:
     """Ours: clients that cannot write integers beyond 2^53 read how to send them (CLN-2, OAS-4)."""
-    await desk.import_document(_document(desk.upstream.url))
-    listed = (await desk.tools())["item"]["inputSchema"]["properties"]["n"]
+    await bench.import_document(_document(bench.upstream.url))
+    listed = (await bench.tools())["item"]["inputSchema"]["properties"]["n"]
 
     assert listed["type"] == "integer"
     assert "as text beyond 2^53" in listed["description"].lower()
 
 
-async def test_what_has_no_single_reading_is_refused_with_its_place(desk: Desk) -> None:
+async def test_arguments_without_a_single_reading_are_refused_with_their_place(bench: OpenAPIBench) -> None:
     """Ours: the refusal names path and reason, and nothing is sent (CAL-2, CLN-2)."""
-    await desk.import_document(_document(desk.upstream.url))
+    await bench.import_document(_document(bench.upstream.url))
     refused: list[tuple[dict[str, Any], str]] = [
         ({"limit": "five", "body": {}}, "/limit"),
         ({"body": '{"count":1,"count":2}'}, "/body"),
@@ -124,21 +124,21 @@ async def test_what_has_no_single_reading_is_refused_with_its_place(desk: Desk) 
         ({"body": {"tags": [None]}}, "/body/tags/0"),
     ]
     for arguments, pointer in refused:
-        result = await desk.call("mk", arguments)
+        result = await bench.call("mk", arguments)
         assert result["isError"]
         assert pointer in result["content"][0]["text"]
-    assert desk.seen() == []
+    assert bench.seen() == []
 
 
-async def test_a_missing_credential_is_told_before_wrong_arguments(desk: Desk) -> None:
+async def test_a_missing_credential_is_reported_before_wrong_arguments(bench: OpenAPIBench) -> None:
     """Ours: better arguments would not help a call that lacks its credential (CAL-2)."""
-    await desk.import_document(_document(desk.upstream.url))
-    secret = {"place": "bearer", "value": "s3cret-token", "origins": [desk.upstream.url]}
-    stored = await desk.gateway.admin.post(f"/tenants/{SLUG}/credentials", json={"name": "moved", **secret})
-    handler = {"kind": "http", "method": "GET", "url": f"{desk.upstream.url}/own", "credential": "moved"}
+    await bench.import_document(_document(bench.upstream.url))
+    secret = {"place": "bearer", "value": "s3cret-token", "origins": [bench.upstream.url]}
+    stored = await bench.gateway.admin.post(f"/tenants/{SLUG}/credentials", json={"name": "moved", **secret})
+    handler = {"kind": "http", "method": "GET", "url": f"{bench.upstream.url}/own", "credential": "moved"}
     schema = {"type": "object", "properties": {"the limit": INTEGER}}
-    await add(desk.gateway, SLUG, "tools", tool("own", handler, schema=schema))
-    moved = await desk.gateway.admin.put(
+    await add(bench.gateway, SLUG, "tools", tool("own", handler, schema=schema))
+    moved = await bench.gateway.admin.put(
         f"/tenants/{SLUG}/credentials/moved",
         json={**secret, "origins": ["https://api.example.com"]},
         headers={"if-match": stored.headers["etag"]},
@@ -146,9 +146,9 @@ async def test_a_missing_credential_is_told_before_wrong_arguments(desk: Desk) -
     moved.raise_for_status()
 
     for name, arguments in (("locked", {"limit": "many"}), ("own", {"the_limit": "many"})):
-        result = await desk.call(name, arguments)
+        result = await bench.call(name, arguments)
         assert result["_meta"]["gateway/error"]["code"] == "upstream.credential_missing", name
-    asked = await desk.gateway.admin.post(
+    asked = await bench.gateway.admin.post(
         f"/tenants/{SLUG}/tools/locked/explain", json={"arguments": {"limit": "many"}}
     )
     assert asked.json()["refusal"]["code"] == "upstream.credential_missing"
@@ -167,41 +167,41 @@ HANDLERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", HANDLERS)
-async def test_own_tools_and_calls_inside_calls_read_the_same(desk: Desk, kind: str) -> None:
+async def test_own_tools_and_calls_inside_calls_read_the_same(bench: OpenAPIBench, kind: str) -> None:
     """Ours: every kind of tool gets values, also from another tool that passes texts (CLN-2)."""
     schema = {"type": "object", "properties": {"n": INTEGER, "o": {"type": "object"}, "x": TEXT}}
     for name, handler in HANDLERS.items():
         made = tool(name, handler)
         made["definition"]["inputSchema"] = schema
-        await add(desk.gateway, SLUG, "tools", made)
+        await add(bench.gateway, SLUG, "tools", made)
 
-    result = await desk.call(kind, {"n": "5", "o": '{"a": [1]}', "x": None})
+    result = await bench.call(kind, {"n": "5", "o": '{"a": [1]}', "x": None})
 
     assert result["structuredContent"] == {"n": 5, "o": {"a": [1]}}, result
 
 
-async def test_the_query_tools_and_an_own_request_read_the_same(desk: Desk) -> None:
+async def test_the_query_tools_and_an_own_request_read_the_same(bench: OpenAPIBench) -> None:
     """Ours: `call_endpoint` with its arguments as JSON text, and an http handler (CLN-2, OAS-5)."""
-    await desk.gateway.import_document(SLUG, _document(desk.upstream.url), name="queried", expose="both")
-    handler = {"kind": "http", "method": "POST", "url": f"{desk.upstream.url}/own", "body": {"n": "{{ n }}"}}
+    await bench.gateway.import_document(SLUG, _document(bench.upstream.url), name="queried", expose="both")
+    handler = {"kind": "http", "method": "POST", "url": f"{bench.upstream.url}/own", "body": {"n": "{{ n }}"}}
     made = tool("own", handler)
     made["definition"]["inputSchema"] = {"type": "object", "properties": {"n": INTEGER}}
-    await add(desk.gateway, SLUG, "tools", made)
+    await add(bench.gateway, SLUG, "tools", made)
 
-    called = await desk.call("call_endpoint", {"operation": "item", "arguments": '{"n": "7"}', "source": None})
-    own = await desk.call("own", {"n": "7"})
+    called = await bench.call("call_endpoint", {"operation": "item", "arguments": '{"n": "7"}', "source": None})
+    own = await bench.call("own", {"n": "7"})
 
     assert not called["isError"], called
     assert not own["isError"], own
-    assert [(seen.target, seen.body) for _, seen in desk.seen()] == [("/items/7", b""), ("/own", b'{"n":7}')]
+    assert [(seen.target, seen.body) for _, seen in bench.seen()] == [("/items/7", b""), ("/own", b'{"n":7}')]
 
 
-async def test_trials_and_explanations_show_the_value(desk: Desk) -> None:
+async def test_trials_and_explanations_show_the_value(bench: OpenAPIBench) -> None:
     """Ours: an admin sees what a call sends (CLN-2, SAF-5)."""
-    await desk.import_document(_document(desk.upstream.url))
+    await bench.import_document(_document(bench.upstream.url))
     body = {"arguments": {"limit": "5", "body": '{"count": "7"}'}}
-    tried = await desk.gateway.admin.post(f"/tenants/{SLUG}/tools/mk/try", json=body)
-    explained = await desk.gateway.admin.post(f"/tenants/{SLUG}/tools/mk/explain", json=body)
+    tried = await bench.gateway.admin.post(f"/tenants/{SLUG}/tools/mk/try", json=body)
+    explained = await bench.gateway.admin.post(f"/tenants/{SLUG}/tools/mk/explain", json=body)
 
     assert tried.json()["request"]["body"] == '{"count":7}'
     assert json.loads(explained.json()["request"]["body"]) == {"count": 7}

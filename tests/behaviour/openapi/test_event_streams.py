@@ -13,7 +13,7 @@ EVENT = b"data: tick\n\n"
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_call_gets_what_an_endless_stream_said(database_url: str, redis_url: str, mode: Mode) -> None:
+async def test_a_call_gets_the_events_of_an_endless_stream(database_url: str, redis_url: str, mode: Mode) -> None:
     """Ours: the events that came, as text, and a word that the stream went on; no timeout without them (CAL-1)."""
 
     async def flood(exchange: Exchange) -> bool:
@@ -32,6 +32,6 @@ async def test_a_call_gets_what_an_endless_stream_said(database_url: str, redis_
             result = await client.call_tool("op_0000", {})
 
     assert result.is_error is False
-    said, note = [block.model_dump()["text"] for block in result.content]
-    assert said == (EVENT * MAX_EVENTS).decode()
+    reported, note = [block.model_dump()["text"] for block in result.content]
+    assert reported == (EVENT * MAX_EVENTS).decode()
     assert note == "This result is cut: the stream of events is cut after 10,000 events."

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.openapi.conftest import Desk
+from tests.behaviour.openapi.conftest import OpenAPIBench
 from tests.support.fidelity import (
     Case,
     answer_with,
@@ -21,36 +21,38 @@ SHARES = 4
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-async def test_every_case_is_right(desk: Desk, share: int) -> None:
+async def test_every_case_is_right(bench: OpenAPIBench, share: int) -> None:
     """OpenAPI: requests, results and listed tools are as the document describes them (OAS-2)."""
-    wrong = {case.name: found for case in fidelity_cases()[share::SHARES] if (found := await _differences(desk, case))}
+    wrong = {case.name: found for case in fidelity_cases()[share::SHARES] if (found := await _differences(bench, case))}
 
     assert wrong == {}
 
 
-async def _differences(desk: Desk, case: Case) -> list[str]:
-    report = await desk.import_document(case.document(desk.upstreams[0].url, desk.upstreams[1].url), case.credentials)
-    tools = await desk.tools()
+async def _differences(bench: OpenAPIBench, case: Case) -> list[str]:
+    report = await bench.import_document(
+        case.document(bench.upstreams[0].url, bench.upstreams[1].url), case.credentials
+    )
+    tools = await bench.tools()
     found = list(tool_differences(case.content.get("expect_tools", {}), list(tools.values())))
     for call in case.calls:
-        found += await _call_differences(desk, call, report, tools)
+        found += await _call_differences(bench, call, report, tools)
     return found
 
 
 async def _call_differences(
-    desk: Desk, call: Mapping[str, Any], report: Mapping[str, Any], tools: Mapping[str, Any]
+    bench: OpenAPIBench, call: Mapping[str, Any], report: Mapping[str, Any], tools: Mapping[str, Any]
 ) -> list[str]:
     method, path = call["op"]
     name = next(item["tool"] for item in report["operations"] if [item["method"], item["path"]] == [method, path])
     if name is None:
         return ["no tool for the operation"]
-    answer_with(desk.upstream, call.get("respond"))
-    answer_with(desk.upstreams[1], call.get("respond"))
-    result = await desk.call(name, arguments_for(tools[name]["inputSchema"], call["args"]))
+    answer_with(bench.upstream, call.get("respond"))
+    answer_with(bench.upstreams[1], call.get("respond"))
+    result = await bench.call(name, arguments_for(tools[name]["inputSchema"], call["args"]))
     expected = call["expect"]
     wanted: dict[str, Any] = dict(expected.get("result") or {"is_error": False})
     other = wanted.pop("expect_alt_request", None)
-    differences = list(request_differences(expected["request"], seen := desk.seen()))
+    differences = list(request_differences(expected["request"], seen := bench.seen()))
     if differences and other is not None and not list(request_differences(other, seen)):
         return []
     return differences + list(result_differences(wanted, result))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.behaviour.openapi.conftest import SLUG, Desk
+from tests.behaviour.openapi.conftest import SLUG, OpenAPIBench
 from tests.support.documents import many
 from tests.support.primitives import add, tool
 from tests.support.tasks import TaskClient
@@ -23,12 +23,12 @@ DOCUMENT = {
 
 
 @pytest.fixture
-async def one(desk: Desk) -> Desk:
+async def one(bench: OpenAPIBench) -> OpenAPIBench:
     """With one operation, `op_0000`, and a profile that summarises more than 4 kB."""
-    await desk.import_document(many(desk.upstream.url, 1))
+    await bench.import_document(many(bench.upstream.url, 1))
     profile = {"summary_threshold": 4096}
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/profiles/brief", json=profile)).raise_for_status()
-    return desk
+    (await bench.gateway.admin.put(f"/tenants/{SLUG}/profiles/brief", json=profile)).raise_for_status()
+    return bench
 
 
 async def _read(client: Any, uri: str, **arguments: object) -> dict[str, Any]:
@@ -61,7 +61,7 @@ async def _whole(client: Any, uri: str, pointer: str = "") -> Any:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_summary_leads_to_every_part(one: Desk, mode: Mode) -> None:
+async def test_a_summary_leads_to_every_part(one: OpenAPIBench, mode: Mode) -> None:
     """Ours: a large result is an outline and its start; its pages are the document again (OAS-10)."""
     one.upstream.body = json.dumps(DOCUMENT).encode()
     async with one.gateway.client(BRIEF, one.key, mode) as client:
@@ -75,29 +75,31 @@ async def test_a_summary_leads_to_every_part(one: Desk, mode: Mode) -> None:
     assert again == DOCUMENT
 
 
-async def _call(desk: Desk, name: str, arguments: dict[str, Any], path: str = BRIEF, key: str = "") -> dict[str, Any]:
-    answer = await desk.gateway.rpc(path, key or desk.key, "tools/call", {"name": name, "arguments": arguments})
+async def _call(
+    bench: OpenAPIBench, name: str, arguments: dict[str, Any], path: str = BRIEF, key: str = ""
+) -> dict[str, Any]:
+    answer = await bench.gateway.rpc(path, key or bench.key, "tools/call", {"name": name, "arguments": arguments})
     found: dict[str, Any] = answer.json()
     result: dict[str, Any] = found.get("result", found)
     return result
 
 
-async def _summary_uri(desk: Desk, name: str = "op_0000", arguments: dict[str, Any] | None = None) -> str:
-    desk.upstream.body = json.dumps([{"id": number} for number in range(1000)]).encode()
-    found = await _call(desk, name, arguments or {})
+async def _summary_uri(bench: OpenAPIBench, name: str = "op_0000", arguments: dict[str, Any] | None = None) -> str:
+    bench.upstream.body = json.dumps([{"id": number} for number in range(1000)]).encode()
+    found = await _call(bench, name, arguments or {})
     uris = [block["uri"] for block in found.get("content", ()) if block["type"] == "resource_link"]
     assert len(uris) == 1, found
     return str(uris[0])
 
 
-async def _can_read(desk: Desk, uri: str, path: str = BRIEF, key: str = "") -> tuple[bool, bool]:
+async def _can_read(bench: OpenAPIBench, uri: str, path: str = BRIEF, key: str = "") -> tuple[bool, bool]:
     """True for the tool, and for the resource."""
-    by_tool = await _call(desk, "read_result", {"result": uri}, path, key)
-    by_uri = await desk.gateway.rpc(path, key or desk.key, "resources/read", {"uri": uri}, mcp_name=uri)
+    by_tool = await _call(bench, "read_result", {"result": uri}, path, key)
+    by_uri = await bench.gateway.rpc(path, key or bench.key, "resources/read", {"uri": uri}, mcp_name=uri)
     return by_tool.get("isError") is False, "result" in by_uri.json()
 
 
-async def test_a_profile_lists_what_reads_parts(one: Desk) -> None:
+async def test_a_profile_lists_the_tool_that_reads_parts(one: OpenAPIBench) -> None:
     """Ours: tool and template are listed where the profile summarises, and nowhere else (OAS-10)."""
     listed: dict[str, list[dict[str, Any]]] = {}
     for path in (SLUG, BRIEF):
@@ -121,7 +123,7 @@ async def test_a_profile_lists_what_reads_parts(one: Desk) -> None:
     assert refused.status_code == 400
 
 
-async def test_parts_are_read_by_uri_too(one: Desk) -> None:
+async def test_parts_are_read_by_uri_too(one: OpenAPIBench) -> None:
     """Ours: pointer, page and condition in the URI give the page of the tool (OAS-10)."""
     uri = await _summary_uri(one)
     asked = f"{uri}?offset=10&limit=2"
@@ -138,7 +140,7 @@ async def test_parts_are_read_by_uri_too(one: Desk) -> None:
     assert [entry["outcome"] for entry in trail] == ["ok"]
 
 
-async def test_a_result_is_its_callers_alone(one: Desk) -> None:
+async def test_a_result_is_its_callers_alone(one: OpenAPIBench) -> None:
     """Ours: another subject, another profile and an unknown id find nothing (TEN-1)."""
     uri = await _summary_uri(one)
     stranger = await one.gateway.create_key(SLUG)
@@ -151,7 +153,7 @@ async def test_a_result_is_its_callers_alone(one: Desk) -> None:
     assert await _can_read(one, uri[:-1] + ("A" if uri[-1] != "A" else "B")) == (False, False)
 
 
-async def test_rules_that_change_end_results(one: Desk) -> None:
+async def test_rules_that_change_end_results(one: OpenAPIBench) -> None:
     """Ours: a result that a caller received under earlier rules is not read under new ones (TEN-1)."""
     changes: list[tuple[str, dict[str, Any]]] = [
         ("policy", {"rules": [{"tool": "op_0000", "decision": "deny"}]}),
@@ -172,7 +174,7 @@ async def test_rules_that_change_end_results(one: Desk) -> None:
     assert ends == [(place, (True, True), (False, False)) for place, _ in changes]
 
 
-async def test_a_new_guardrail_ends_results(one: Desk) -> None:
+async def test_a_new_guardrail_ends_results(one: OpenAPIBench) -> None:
     """Ours: a result that the guardrail has not seen is not read past it (SAF-6)."""
     uri = await _summary_uri(one)
     before = await _can_read(one, uri)
@@ -182,7 +184,7 @@ async def test_a_new_guardrail_ends_results(one: Desk) -> None:
     assert (before, await _can_read(one, uri)) == ((True, True), (False, False))
 
 
-async def test_handlers_read_whole_results(one: Desk) -> None:
+async def test_handlers_read_whole_results(one: OpenAPIBench) -> None:
     """Ours: a step sees the result of the API; what the client receives is summarised (OAS-10)."""
     steps = [
         {"call": {"tool": "op_0000"}, "as": "found"},
@@ -194,34 +196,34 @@ async def test_handlers_read_whole_results(one: Desk) -> None:
     assert (await _call(one, "last", {}))["content"] == [{"type": "text", "text": "999"}]
 
 
-async def test_the_operation_of_a_query_tool_is_summarised(desk: Desk) -> None:
+async def test_the_operation_of_a_query_tool_is_summarised(bench: OpenAPIBench) -> None:
     """Ours: `call_endpoint` gives the summary of its operation, of the whole result (OAS-5, OAS-10)."""
-    await desk.gateway.import_document(SLUG, many(desk.upstream.url, 1), name="queried", expose="query")
+    await bench.gateway.import_document(SLUG, many(bench.upstream.url, 1), name="queried", expose="query")
     profile = {"summary_threshold": 4096}
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/profiles/brief", json=profile)).raise_for_status()
-    desk.upstream.body = json.dumps([{"id": number} for number in range(60_000)]).encode()
-    found = await _call(desk, "call_endpoint", {"operation": "op_0000"})
+    (await bench.gateway.admin.put(f"/tenants/{SLUG}/profiles/brief", json=profile)).raise_for_status()
+    bench.upstream.body = json.dumps([{"id": number} for number in range(60_000)]).encode()
+    found = await _call(bench, "call_endpoint", {"operation": "op_0000"})
     [uri] = [block["uri"] for block in found["content"] if block["type"] == "resource_link"]
 
-    page = await _call(desk, "read_result", {"result": uri, "offset": 59_999})
+    page = await _call(bench, "read_result", {"result": uri, "offset": 59_999})
     assert page["structuredContent"]["value"] == [{"id": 59_999}]
 
 
-async def test_an_output_schema_holds_for_the_whole(desk: Desk) -> None:
+async def test_an_output_schema_holds_for_the_whole(bench: OpenAPIBench) -> None:
     """Ours: no structure is promised where results are summarised; what the schema refuses stays an error (TDF-5)."""
-    document = many(desk.upstream.url, 1)
+    document = many(bench.upstream.url, 1)
     item = {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
     schema = {"type": "object", "properties": {"items": {"type": "array", "items": item}}, "required": ["items"]}
     [answer] = [node["get"]["responses"]["200"] for node in document["paths"].values()]
     answer["content"] = {"application/json": {"schema": schema}}
-    await desk.gateway.import_document(SLUG, document, output_schemas=True)
-    await add(desk.gateway, SLUG, "profiles", {"name": "brief", "summary_threshold": 4096})
-    listed = {path: (await desk.gateway.rpc(path, desk.key, "tools/list", {})).text for path in (SLUG, BRIEF)}
+    await bench.gateway.import_document(SLUG, document, output_schemas=True)
+    await add(bench.gateway, SLUG, "profiles", {"name": "brief", "summary_threshold": 4096})
+    listed = {path: (await bench.gateway.rpc(path, bench.key, "tools/list", {})).text for path in (SLUG, BRIEF)}
     found: list[dict[str, Any]] = []
     for count in (1000, 60_000):
         for last in ({"id": 2}, {"id": "x"}):
-            desk.upstream.body = json.dumps({"items": [{"id": 1}] * count + [last]}).encode()
-            found.append(await _call(desk, "op_0000", {}))
+            bench.upstream.body = json.dumps({"items": [{"id": 1}] * count + [last]}).encode()
+            found.append(await _call(bench, "op_0000", {}))
 
     assert "outputSchema" in listed[SLUG]
     assert "outputSchema" not in listed[BRIEF]
@@ -229,16 +231,16 @@ async def test_an_output_schema_holds_for_the_whole(desk: Desk) -> None:
     assert [found[index]["_meta"]["gateway/error"]["code"] for index in (1, 3)] == ["call.output_invalid"] * 2
     assert all("structuredContent" not in one for one in found)
     for start in (b"", b"{"):  # JSON by its type alone
-        desk.upstream.body = start + b"\x01" * 2_000_000
-        refused = await _call(desk, "op_0000", {})
+        bench.upstream.body = start + b"\x01" * 2_000_000
+        refused = await _call(bench, "op_0000", {})
         assert refused["_meta"]["gateway/error"]["code"] == "call.output_invalid"
         assert len(json.dumps(refused)) < 300_000
 
 
-async def _two_forms(desk: Desk) -> tuple[str, bytes]:
+async def _two_forms(bench: OpenAPIBench) -> tuple[str, bytes]:
     """A profile that sends selected fields once and summarises what is still large, and an answer for both."""
     forms = {"name": "forms", "summary_threshold": 16_384, "structured_once": True, "selects_fields": True}
-    await add(desk.gateway, SLUG, "profiles", forms)
+    await add(bench.gateway, SLUG, "profiles", forms)
     return f"{SLUG}/forms", json.dumps([{"id": number, "x": "y" * 20} for number in range(1000)]).encode()
 
 
@@ -250,7 +252,7 @@ def _forms_of(selected: dict[str, Any], whole: dict[str, Any]) -> None:
     assert whole["content"][1]["type"] == "resource_link"
 
 
-async def test_approved_calls_have_the_forms_of_the_profile(one: Desk) -> None:
+async def test_approved_calls_have_the_forms_of_the_profile(one: OpenAPIBench) -> None:
     """Ours: a result after an approval is selected, sent once or summarised like any other (OAS-10)."""
     path, body = await _two_forms(one)
     one.upstream.body = body
@@ -266,7 +268,7 @@ async def test_approved_calls_have_the_forms_of_the_profile(one: Desk) -> None:
     _forms_of(*found)
 
 
-async def test_tasks_have_the_forms_of_the_profile(one: Desk) -> None:
+async def test_tasks_have_the_forms_of_the_profile(one: OpenAPIBench) -> None:
     """Ours: the result of a task is selected, sent once or summarised like that of a call (OAS-10, SAF-7)."""
     path, one.upstream.body = await _two_forms(one)
     client = TaskClient(one.gateway, path, one.key)

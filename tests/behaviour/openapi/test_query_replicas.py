@@ -106,8 +106,8 @@ async def refusal(client: Client, tool: str, /, **arguments: Any) -> str:
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result.content
     text: Any = result.content[0]
-    said: str = text.text
-    return said
+    reported: str = text.text
+    return reported
 
 
 async def pages(client: Client, tool: str, items: str, /, **arguments: Any) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ async def pages(client: Client, tool: str, items: str, /, **arguments: Any) -> l
 
 
 @eras
-async def test_pages_join_whichever_replica_answers(reading: Reading, mode: Mode) -> None:
+async def test_pages_of_different_replicas_join(reading: Reading, mode: Mode) -> None:
     """Ours: a cursor of one replica is good at the other, for endpoints, hits and schemas of all sources (OAS-5)."""
     async with reading.replicas.client(reading.slug, reading.key, mode) as client:
         endpoints = await pages(client, "list_endpoints", "endpoints", limit=2)
@@ -142,7 +142,9 @@ async def test_pages_join_whichever_replica_answers(reading: Reading, mode: Mode
 
 
 @eras
-async def test_a_cursor_is_good_for_nobody_and_nothing_else(reading: Reading, mode: Mode, slugs: Iterator[str]) -> None:
+async def test_a_cursor_is_bound_to_tenant_tool_and_question(
+    reading: Reading, mode: Mode, slugs: Iterator[str]
+) -> None:
     """Ours: of another tenant, tool or question, or changed by one letter, a cursor is refused (OAS-5, RES-3)."""
     other, gateway = next(slugs), reading.replicas.b.gateway
     await gateway.create_tenant(other)
@@ -188,10 +190,10 @@ async def test_several_sources_are_one_library(reading: Reading, mode: Mode) -> 
 
 
 @eras
-async def test_what_is_asked_wrongly_is_said_clearly(reading: Reading, mode: Mode) -> None:
+async def test_wrong_arguments_of_query_tools_are_named(reading: Reading, mode: Mode) -> None:
     """Ours: wrong, huge and unknown arguments are error results that name the argument; numbers may be 2.0 (OAS-5)."""
     async with reading.replicas.client(reading.slug, reading.key, mode) as client:
-        for tool, arguments, said in (
+        for tool, arguments, reported in (
             ("search_endpoints", {"query": "x" * 10_000}, "/query"),
             ("search_endpoints", {"query": "x", "searchIn": "everywhere"}, "/searchIn"),
             ("search_endpoints", {}, "query"),
@@ -204,7 +206,7 @@ async def test_what_is_asked_wrongly_is_said_clearly(reading: Reading, mode: Mod
             ("list_endpoints", {"source": "nowhere"}, "Source not found"),
             ("call_endpoint", {"operation": "listBooks", "arguments": "page=1"}, "/arguments"),
         ):
-            assert said in await refusal(client, tool, **arguments), (tool, said)
+            assert reported in await refusal(client, tool, **arguments), (tool, reported)
         page = await ask(client, "list_endpoints", limit=2.0, offset=1.0, source=None)
         beyond = await ask(client, "list_endpoints", offset=1_000_000)
 
@@ -213,7 +215,7 @@ async def test_what_is_asked_wrongly_is_said_clearly(reading: Reading, mode: Mod
     assert reading.upstream.seen == []
 
 
-async def test_structured_content_is_what_is_listed(own_reading: Reading) -> None:
+async def test_structured_content_matches_the_listed_schema(own_reading: Reading) -> None:
     """MCP: every answer fits the output schema that the same client was listed, of real documents too (OAS-5)."""
     gateway = own_reading.replicas.a.gateway
     url = own_reading.upstream.url

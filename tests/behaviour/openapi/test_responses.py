@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.behaviour.openapi.conftest import SLUG, Desk
+from tests.behaviour.openapi.conftest import SLUG, OpenAPIBench
 from tests.support.documents import many
 
 Mode = Literal["legacy", "auto"]
@@ -14,20 +14,20 @@ ERAS: tuple[Mode, ...] = ("legacy", "auto")
 
 
 @pytest.fixture
-async def one(desk: Desk) -> Desk:
+async def one(bench: OpenAPIBench) -> OpenAPIBench:
     """With one operation, `op_0000`."""
-    await desk.import_document(many(desk.upstream.url, 1))
-    return desk
+    await bench.import_document(many(bench.upstream.url, 1))
+    return bench
 
 
-async def result(desk: Desk, status: int, kind: str, body: bytes) -> dict[str, Any]:
+async def result(bench: OpenAPIBench, status: int, kind: str, body: bytes) -> dict[str, Any]:
     """Result of the call for this response of the upstream."""
-    desk.upstream.status, desk.upstream.content_type, desk.upstream.body = status, kind, body
-    return await desk.call("op_0000", {})
+    bench.upstream.status, bench.upstream.content_type, bench.upstream.body = status, kind, body
+    return await bench.call("op_0000", {})
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_structure_has_the_form_of_its_era(one: Desk, mode: Mode) -> None:
+async def test_structure_has_the_form_of_its_era(one: OpenAPIBench, mode: Mode) -> None:
     """MCP: objects are structured content in both eras, lists and scalars in the newer one; text always (CAL-1)."""
     found: list[tuple[object, str]] = []
     async with one.gateway.client(SLUG, one.key, mode) as client:
@@ -46,7 +46,7 @@ async def test_structure_has_the_form_of_its_era(one: Desk, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_status_and_headers_arrive_in_both_eras(one: Desk, mode: Mode) -> None:
+async def test_status_and_headers_arrive_in_both_eras(one: OpenAPIBench, mode: Mode) -> None:
     """Ours: a created resource has its location, with its body and without one (OAS-10)."""
     one.upstream.status = 201
     one.upstream.headers = (("Location", "https://user:pw@api.example/pets/7"), ("Set-Cookie", "s=1"))
@@ -55,9 +55,9 @@ async def test_status_and_headers_arrive_in_both_eras(one: Desk, mode: Mode) -> 
         one.upstream.body, one.upstream.content_type = b"", ""
         bare = await client.call_tool("op_0000", {})
 
-    said = "HTTP 201 Created\nLocation: https://api.example/pets/7"
-    assert [block.model_dump()["text"] for block in full.content] == ['{"ok":true}', said]
-    assert [block.model_dump()["text"] for block in bare.content] == [said]
+    reported = "HTTP 201 Created\nLocation: https://api.example/pets/7"
+    assert [block.model_dump()["text"] for block in full.content] == ['{"ok":true}', reported]
+    assert [block.model_dump()["text"] for block in bare.content] == [reported]
     for answer in (full, bare):
         assert answer.meta is not None
         shown = answer.meta["gateway/upstream"]
@@ -65,7 +65,7 @@ async def test_status_and_headers_arrive_in_both_eras(one: Desk, mode: Mode) -> 
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_profile_sends_structured_content_once(one: Desk, mode: Mode) -> None:
+async def test_a_profile_sends_structured_content_once(one: OpenAPIBench, mode: Mode) -> None:
     """Ours: the text is a sentence where the profile requires it, and the same JSON elsewhere (OAS-10)."""
     profile = {"structured_once": True}
     (await one.gateway.admin.put(f"/tenants/{SLUG}/profiles/once", json=profile)).raise_for_status()
@@ -86,7 +86,7 @@ async def test_a_profile_sends_structured_content_once(one: Desk, mode: Mode) ->
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_profile_gives_tools_fields_to_select(one: Desk, mode: Mode) -> None:
+async def test_a_profile_gives_tools_fields_to_select(one: OpenAPIBench, mode: Mode) -> None:
     """Ours: parts of a result above the size limit arrive complete; other profiles lack the argument (OAS-10)."""
     profile = {"selects_fields": True}
     (await one.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
@@ -118,20 +118,20 @@ async def test_a_profile_gives_tools_fields_to_select(one: Desk, mode: Mode) -> 
     assert "_fields" not in one.upstream.seen[0].target
 
 
-async def test_fields_are_selected_behind_call_endpoint(desk: Desk) -> None:
+async def test_fields_are_selected_behind_call_endpoint(bench: OpenAPIBench) -> None:
     """Ours: a source that lists no tools has the selection in the arguments of its operations (OAS-10)."""
-    await desk.import_document(many(desk.upstream.url, 1))
-    source = f"/tenants/{SLUG}/sources/api{desk.imported}"
-    (await desk.gateway.admin.patch(source, json={"expose": "query"})).raise_for_status()
+    await bench.import_document(many(bench.upstream.url, 1))
+    source = f"/tenants/{SLUG}/sources/api{bench.imported}"
+    (await bench.gateway.admin.patch(source, json={"expose": "query"})).raise_for_status()
     profile = {"selects_fields": True}
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
-    desk.upstream.body = json.dumps({"items": [{"id": 1, "text": "x"}]}).encode()
-    desk.upstream.seen.clear()
+    (await bench.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
+    bench.upstream.body = json.dumps({"items": [{"id": 1, "text": "x"}]}).encode()
+    bench.upstream.seen.clear()
     asked = {"operation": "op_0000", "arguments": {"_fields": ["/items/*/id"]}}
-    async with desk.gateway.client(f"{SLUG}/picky", desk.key, "auto") as client:
+    async with bench.gateway.client(f"{SLUG}/picky", bench.key, "auto") as client:
         [tool] = [tool for tool in (await client.list_tools()).tools if tool.name == "call_endpoint"]
         found = await client.call_tool("call_endpoint", asked)
-    async with desk.gateway.client(SLUG, desk.key, "auto") as client:
+    async with bench.gateway.client(SLUG, bench.key, "auto") as client:
         [other] = [tool for tool in (await client.list_tools()).tools if tool.name == "call_endpoint"]
         refused = await client.call_tool("call_endpoint", asked)
 
@@ -139,27 +139,27 @@ async def test_fields_are_selected_behind_call_endpoint(desk: Desk) -> None:
     assert "_fields" in tool.input_schema["properties"]["arguments"]["properties"]
     assert "properties" not in other.input_schema["properties"]["arguments"]
     assert refused.is_error
-    assert len(desk.upstream.seen) == 1
-    assert "_fields" not in desk.upstream.seen[0].target
+    assert len(bench.upstream.seen) == 1
+    assert "_fields" not in bench.upstream.seen[0].target
 
 
-async def test_an_argument_of_this_name_in_a_document_stays_its_own(desk: Desk) -> None:
+async def test_an_argument_of_this_name_in_a_document_stays_its_own(bench: OpenAPIBench) -> None:
     """Ours: a parameter `_fields` of a document is sent, and the report states that it selects nothing (OAS-10)."""
-    document = many(desk.upstream.url, 1)
+    document = many(bench.upstream.url, 1)
     [operation] = [node for item in document["paths"].values() for node in item.values()]
     operation["parameters"] = [{"name": "_fields", "in": "query", "schema": {"type": "string"}}]
-    report = await desk.import_document(document)
+    report = await bench.import_document(document)
     profile = {"selects_fields": True}
-    (await desk.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
-    desk.upstream.seen.clear()
-    async with desk.gateway.client(f"{SLUG}/picky", desk.key, "auto") as client:
+    (await bench.gateway.admin.put(f"/tenants/{SLUG}/profiles/picky", json=profile)).raise_for_status()
+    bench.upstream.seen.clear()
+    async with bench.gateway.client(f"{SLUG}/picky", bench.key, "auto") as client:
         await client.call_tool("op_0000", {"_fields": "a"})
 
-    assert desk.upstream.seen[0].target.endswith("?_fields=a")
+    assert bench.upstream.seen[0].target.endswith("?_fields=a")
     assert report is None or any("selects no parts" in warning for warning in report["warnings"])
 
 
-async def test_every_kind_of_answer_has_its_block(one: Desk) -> None:
+async def test_every_kind_of_answer_has_its_block(one: OpenAPIBench) -> None:
     """MCP: text, image, audio, embedded bytes; an answer without a body has its status (CAL-1)."""
     big = await result(one, 200, "application/hal+json", b'{"n":12345678901234567890123,"f":1.10}')
     text = await result(one, 200, "text/plain; charset=latin-1", b"caf\xe9")
@@ -180,7 +180,7 @@ async def test_every_kind_of_answer_has_its_block(one: Desk) -> None:
     assert not any(item["isError"] for item in (big, text, stream, lie, image, pdf, nothing))
 
 
-async def test_what_is_no_success_is_an_error_result(one: Desk) -> None:
+async def test_every_other_response_is_an_error_result(one: OpenAPIBench) -> None:
     """Ours: status, hint and the beginning of the body, for the model to read; redirects are not followed (OAS-2)."""
     one.upstream.headers = (("Retry-After", "7"),)
     busy = await result(one, 503, "application/problem+json", b'{"title": "busy"}')
@@ -196,7 +196,7 @@ async def test_what_is_no_success_is_an_error_result(one: Desk) -> None:
     assert {number for number, _ in one.seen()} == {1}
 
 
-async def test_a_large_answer_is_cut_to_whole_elements(one: Desk) -> None:
+async def test_a_large_answer_is_cut_to_whole_elements(one: OpenAPIBench) -> None:
     """Ours: a result has a bound, and the omission is stated (CAL-1)."""
     body = json.dumps({"items": [{"id": number} for number in range(60_000)], "next": "c"}).encode()
     cut = await result(one, 200, "application/json", body)
@@ -207,7 +207,7 @@ async def test_a_large_answer_is_cut_to_whole_elements(one: Desk) -> None:
     assert "of 60,000 elements" in cut["content"][1]["text"]
 
 
-async def test_the_rest_of_a_cut_answer_is_read_by_its_caller_alone(one: Desk) -> None:
+async def test_the_rest_of_a_cut_answer_is_read_by_its_caller_alone(one: OpenAPIBench) -> None:
     """Ours: the link of a cut result leads to all of it, for the principal of the call and for no other (TEN-1)."""
     body = json.dumps([{"id": number} for number in range(60_000)]).encode()
     cut = await result(one, 200, "application/json", body)

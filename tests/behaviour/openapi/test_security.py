@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from tests.behaviour.openapi.conftest import Desk
+from tests.behaviour.openapi.conftest import OpenAPIBench
 
 
-def document(desk: Desk) -> dict[str, Any]:
+def document(bench: OpenAPIBench) -> dict[str, Any]:
     """One operation for each way in."""
-    token_url = f"{desk.upstreams[1].url}/token"
+    token_url = f"{bench.upstreams[1].url}/token"
     schemes: dict[str, Any] = {
         "header": {"type": "apiKey", "in": "header", "name": "X-Key"},
         "query": {"type": "apiKey", "in": "query", "name": "key"},
@@ -32,7 +32,7 @@ def document(desk: Desk) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Ways in", "version": "1"},
-        "servers": [{"url": desk.upstream.url}],
+        "servers": [{"url": bench.upstream.url}],
         "components": {"securitySchemes": schemes},
         "paths": {
             f"/{name}": {"get": {"operationId": name, "security": security, "responses": {"200": {"description": ""}}}}
@@ -51,13 +51,13 @@ STORED = {
 }
 
 
-async def test_every_way_in_is_taken_as_the_document_says(desk: Desk) -> None:
+async def test_every_security_scheme_is_applied_by_the_document(bench: OpenAPIBench) -> None:
     """OpenAPI: all schemes of a requirement, the first requirement for which all is stored (OAS-2)."""
-    await desk.import_document(document(desk), STORED)
+    await bench.import_document(document(bench), STORED)
     for name in ("both", "either", "named", "optional"):
-        assert (await desk.call(name, {}))["isError"] is False
-    missing = await desk.call("missing", {})
-    both, either, named, optional = [seen for _, seen in desk.seen()]
+        assert (await bench.call(name, {}))["isError"] is False
+    missing = await bench.call("missing", {})
+    both, either, named, optional = [seen for _, seen in bench.seen()]
 
     assert both.target == "/both?key=query%20secret"
     assert (both.header("x-key"), both.header("cookie")) == ("header-secret", "sid=cookie-secret")
@@ -68,22 +68,22 @@ async def test_every_way_in_is_taken_as_the_document_says(desk: Desk) -> None:
     assert "unstored" in missing["content"][0]["text"]
 
 
-async def test_a_token_is_fetched_once_and_again_when_it_is_refused(desk: Desk) -> None:
+async def test_a_token_is_fetched_once_and_again_when_it_is_refused(bench: OpenAPIBench) -> None:
     """RFC 6749: a client's own credentials buy a token, which is used until the upstream refuses it (OAS-2)."""
-    api, authority = desk.upstreams
-    await desk.import_document(document(desk), STORED)
+    api, authority = bench.upstreams
+    await bench.import_document(document(bench), STORED)
     authority.body = json.dumps({"access_token": "tok-1234567", "token_type": "bearer", "expires_in": 3600}).encode()
     for _ in range(2):
-        assert (await desk.call("fetched", {}))["isError"] is False
-    seen = desk.seen()
+        assert (await bench.call("fetched", {}))["isError"] is False
+    seen = bench.seen()
 
     assert [item.header("authorization") for number, item in seen if number == 1] == ["Bearer tok-1234567"] * 2
     [asked] = [item for number, item in seen if number == 2]
     assert (asked.method, asked.target, asked.body) == ("POST", "/token", b"grant_type=client_credentials&scope=read")
 
     api.status, api.body = 401, b"bad token tok-1234567 of client-secret"
-    refused = await desk.call("fetched", {})
-    numbers = [number for number, _ in desk.seen()]
+    refused = await bench.call("fetched", {})
+    numbers = [number for number, _ in bench.seen()]
 
     assert sorted(numbers) == [1, 1, 2]
     assert refused["isError"] is True
@@ -92,12 +92,12 @@ async def test_a_token_is_fetched_once_and_again_when_it_is_refused(desk: Desk) 
     assert "client-secret" not in json.dumps(refused)
 
 
-async def test_an_echoed_credential_is_blanked_out(desk: Desk) -> None:
+async def test_an_echoed_credential_is_blanked_out(bench: OpenAPIBench) -> None:
     """Ours: a credential that an upstream repeats does not reach the client, in any form (TEN-4)."""
-    await desk.import_document(document(desk), STORED)
-    desk.upstream.status = 400
-    desk.upstream.body = json.dumps({"raw": "basic-secret", "pair": "dXNlcjpiYXNpYy1zZWNyZXQ=", "ok": "kept"}).encode()
-    text = json.dumps(await desk.call("either", {}))
+    await bench.import_document(document(bench), STORED)
+    bench.upstream.status = 400
+    bench.upstream.body = json.dumps({"raw": "basic-secret", "pair": "dXNlcjpiYXNpYy1zZWNyZXQ=", "ok": "kept"}).encode()
+    text = json.dumps(await bench.call("either", {}))
 
     assert "kept" in text
     assert "basic-secret" not in text

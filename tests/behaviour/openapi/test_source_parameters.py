@@ -15,7 +15,7 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import UpstreamTimeout
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
-from tests.behaviour.openapi.conftest import SLUG, Desk
+from tests.behaviour.openapi.conftest import SLUG, OpenAPIBench
 from tests.support.upstream import recording_upstream
 
 ITEM = {"name": "account", "in": "path", "required": True, "schema": {"type": "string"}}
@@ -51,13 +51,13 @@ def document(url: str, **more: object) -> dict[str, Any]:
     }
 
 
-async def put(desk: Desk, content: Mapping[str, Any], **more: object) -> Any:
+async def put(bench: OpenAPIBench, content: Mapping[str, Any], **more: object) -> Any:
     """The response to an import as the tenant's only source."""
-    body = {"document": content, "base_url": desk.upstream.url, **more}
-    return await desk.gateway.admin.put(f"/tenants/{SLUG}/sources/api", json=body)
+    body = {"document": content, "base_url": bench.upstream.url, **more}
+    return await bench.gateway.admin.put(f"/tenants/{SLUG}/sources/api", json=body)
 
 
-async def test_credentials_fill_parameters_whatever_the_document_declares(desk: Desk) -> None:
+async def test_credentials_fill_parameters_of_every_document(bench: OpenAPIBench) -> None:
     """Ours: a document without schemes, such as GitHub's, is called with stored credentials (OAS-2)."""
     filled = [
         {"location": "header", "name": "Authorization", "credential": "token"},
@@ -67,15 +67,15 @@ async def test_credentials_fill_parameters_whatever_the_document_declares(desk: 
         {"location": "path", "name": "account", "credential": "account"},
     ]
     credentials = {"token": "Bearer-abc-1", "version": "2026-01-01", "key": "k e&y", "account": "acme/unit"}
-    created = await put(desk, document(desk.upstream.url), parameters=filled, credentials=credentials)
+    created = await put(bench, document(bench.upstream.url), parameters=filled, credentials=credentials)
     assert created.status_code == 201, created.text
     assert created.json()["parameters"] == filled
 
-    tools = await desk.tools()
+    tools = await bench.tools()
     assert set(tools["things"]["inputSchema"]["properties"]) == {"name", "q"}
-    assert (await desk.call("things", {"name": "a", "q": "b"})).get("isError") is not True
-    assert (await desk.call("plain", {})).get("isError") is not True
-    (_, thing), (_, plain) = desk.seen()
+    assert (await bench.call("things", {"name": "a", "q": "b"})).get("isError") is not True
+    assert (await bench.call("plain", {})).get("isError") is not True
+    (_, thing), (_, plain) = bench.seen()
 
     assert thing.target == "/accounts/acme%2Funit/things/a?q=b&key=k%20e%26y"
     assert plain.target == "/plain?key=k%20e%26y"
@@ -84,62 +84,62 @@ async def test_credentials_fill_parameters_whatever_the_document_declares(desk: 
         assert seen.header("x-api-version") == "2026-01-01"
         assert seen.header("cookie") == "session=Bearer-abc-1"
 
-    refused = await desk.call("things", {"name": "{account}"})
+    refused = await bench.call("things", {"name": "{account}"})
     assert refused["isError"] is True  # an argument never moves the secret to another place
-    assert desk.seen() == []
+    assert bench.seen() == []
 
-    changed = await desk.gateway.admin.patch(f"/tenants/{SLUG}/sources/api", json={"credentials": {}})
+    changed = await bench.gateway.admin.patch(f"/tenants/{SLUG}/sources/api", json={"credentials": {}})
     assert changed.status_code == 200, changed.text
-    missing = await desk.call("plain", {})
+    missing = await bench.call("plain", {})
     assert "needs a credential that the source does not have: 'token'" in json.dumps(missing)
 
 
-async def test_a_parameter_replaces_a_scheme_and_unknown_credentials_are_refused(desk: Desk) -> None:
+async def test_a_parameter_replaces_a_scheme_and_unknown_credentials_are_refused(bench: OpenAPIBench) -> None:
     """Ours: a credential that nothing sends is refused with the remedy, as are headers of the connection (OAS-2)."""
-    content = document(desk.upstream.url, **BEARER)
-    refused = await put(desk, content, credentials={"token": "x"})
+    content = document(bench.upstream.url, **BEARER)
+    refused = await put(bench, content, credentials={"token": "x"})
     assert refused.status_code == 400
     assert "in `parameters`" in refused.text
     for name in ("Content-Length", "Host", "X-Forwarded-For", "Content-Type", "a b"):
         one = {"location": "header", "name": name, "credential": "token"}
-        refused = await put(desk, content, parameters=[one], credentials={"token": "x"})
+        refused = await put(bench, content, parameters=[one], credentials={"token": "x"})
         assert refused.status_code == 400, name
 
     one = {"location": "header", "name": "authorization", "credential": "token"}
-    assert (await put(desk, content, parameters=[one], credentials={"token": "Token abcdef"})).status_code == 201
-    await desk.call("plain", {})
-    assert desk.seen()[0][1].header("authorization") == "Token abcdef"
+    assert (await put(bench, content, parameters=[one], credentials={"token": "Token abcdef"})).status_code == 201
+    await bench.call("plain", {})
+    assert bench.seen()[0][1].header("authorization") == "Token abcdef"
 
 
 @pytest.mark.parametrize("value", ["secret-abc", "Bearer secret-abc", "bearer  secret-abc"])
-async def test_a_bearer_token_may_be_stored_with_its_prefix(desk: Desk, value: str) -> None:
+async def test_a_bearer_token_may_be_stored_with_its_prefix(bench: OpenAPIBench, value: str) -> None:
     """Ours: users paste the whole header value; an echo of the token alone is redacted too (OAS-2)."""
-    content = document(desk.upstream.url, **BEARER)
-    assert (await put(desk, content, credentials={"b": value})).status_code == 201
-    desk.upstream.body = b'{"echo":"secret-abc"}'
-    result = await desk.call("plain", {})
+    content = document(bench.upstream.url, **BEARER)
+    assert (await put(bench, content, credentials={"b": value})).status_code == 201
+    bench.upstream.body = b'{"echo":"secret-abc"}'
+    result = await bench.call("plain", {})
 
-    assert desk.seen()[0][1].header("authorization") == "Bearer secret-abc"
+    assert bench.seen()[0][1].header("authorization") == "Bearer secret-abc"
     assert "secret-abc" not in json.dumps(result)
 
 
-async def test_client_credentials_have_further_parameters(desk: Desk) -> None:
+async def test_client_credentials_have_further_parameters(bench: OpenAPIBench) -> None:
     """Ours: an API at Auth0 needs `audience` in the token request (OAS-2)."""
-    flow = {"clientCredentials": {"tokenUrl": f"{desk.upstream.url}/token", "scopes": {"read": ""}}}
+    flow = {"clientCredentials": {"tokenUrl": f"{bench.upstream.url}/token", "scopes": {"read": ""}}}
     oauth = {
         "components": {"securitySchemes": {"o": {"type": "oauth2", "flows": flow}}},
         "security": [{"o": ["read"]}],
     }
     client: dict[str, object] = {"username": "me", "password": "secret-1", "audience": "https://api.example"}
-    content = document(desk.upstream.url, **oauth)
+    content = document(bench.upstream.url, **oauth)
     for name in ("grant_type", "scope", "client_secret"):
-        refused = await put(desk, content, credentials={"o": client | {"parameters": {name: "x"}}})
+        refused = await put(bench, content, credentials={"o": client | {"parameters": {name: "x"}}})
         assert refused.status_code == 400, name
     more = {"resource": "https://r.example", "parameters": {"organization": "org_1"}}
-    assert (await put(desk, content, credentials={"o": client | more})).status_code == 201
-    desk.upstream.body = b'{"access_token":"tok-12345","token_type":"Bearer","expires_in":3600}'
-    await desk.call("plain", {})
-    (_, token), (_, call) = desk.seen()
+    assert (await put(bench, content, credentials={"o": client | more})).status_code == 201
+    bench.upstream.body = b'{"access_token":"tok-12345","token_type":"Bearer","expires_in":3600}'
+    await bench.call("plain", {})
+    (_, token), (_, call) = bench.seen()
 
     assert token.body == (
         b"grant_type=client_credentials&scope=read&audience=https%3A%2F%2Fapi.example"
@@ -148,15 +148,15 @@ async def test_client_credentials_have_further_parameters(desk: Desk) -> None:
     assert call.header("authorization") == "Bearer tok-12345"
 
 
-async def test_a_source_has_a_time_limit_of_its_own(desk: Desk) -> None:
+async def test_a_source_has_a_time_limit_of_its_own(bench: OpenAPIBench) -> None:
     """Ours: the error of an unsafe call that timed out names the possible effect (CAL-1)."""
-    refused = await put(desk, document(desk.upstream.url), timeout_s=3000)
+    refused = await put(bench, document(bench.upstream.url), timeout_s=3000)
     assert refused.status_code == 400
     assert "GATEWAY_UPSTREAM_TIMEOUT_MAX_S" in refused.text
-    created = await put(desk, document(desk.upstream.url), timeout_s=0.3)
+    created = await put(bench, document(bench.upstream.url), timeout_s=0.3)
     assert created.json()["timeout_s"] == 0.3
-    desk.upstream.gate = asyncio.Event()
-    read, written = await desk.call("plain", {}), await desk.call("create", {})
+    bench.upstream.gate = asyncio.Event()
+    read, written = await bench.call("plain", {}), await bench.call("create", {})
 
     assert read["isError"] is written["isError"] is True
     assert "did not respond in time" in json.dumps(read)
@@ -175,21 +175,21 @@ async def test_the_operator_bounds_every_time_limit() -> None:
         server.gate.set()
 
 
-async def test_a_declared_request_may_take_longer_than_the_usual_limits(desk: Desk) -> None:
+async def test_a_declared_request_may_take_longer_than_the_usual_limits(bench: OpenAPIBench) -> None:
     """Ours: `timeout_s` of an `http` handler is sent along; an unsafe call names a timeout as unclear (CAL-1)."""
     for name, method in (("look", "GET"), ("write", "POST")):
-        handler = {"kind": "http", "method": method, "url": f"{desk.upstream.url}/x", "timeout_s": 0.3}
+        handler = {"kind": "http", "method": method, "url": f"{bench.upstream.url}/x", "timeout_s": 0.3}
         body: dict[str, Any] = {"definition": {"name": name, **TEXT}, "handler": handler, "safety": "safe"}
-        created = await desk.gateway.admin.post(f"/tenants/{SLUG}/tools", json=body)
+        created = await bench.gateway.admin.post(f"/tenants/{SLUG}/tools", json=body)
         assert created.status_code == 201, created.text
-    desk.upstream.gate = asyncio.Event()
-    looked, written = await desk.call("look", {}), await desk.call("write", {})
+    bench.upstream.gate = asyncio.Event()
+    looked, written = await bench.call("look", {}), await bench.call("write", {})
 
     assert "carried out" not in json.dumps(looked)
     assert "The call may have been carried out" in json.dumps(written)
-    handler = {"kind": "http", "method": "GET", "url": f"{desk.upstream.url}/x", "timeout_s": 240}
+    handler = {"kind": "http", "method": "GET", "url": f"{bench.upstream.url}/x", "timeout_s": 240}
     body = {"definition": {"name": "slow", **TEXT}, "handler": handler}
-    assert (await desk.gateway.admin.post(f"/tenants/{SLUG}/tools", json=body)).status_code == 201
+    assert (await bench.gateway.admin.post(f"/tenants/{SLUG}/tools", json=body)).status_code == 201
 
 
 def test_the_command_line_names_filled_parameters() -> None:

@@ -91,13 +91,13 @@ async def test_a_token_administers_every_tenant_and_the_trail_names_the_person(o
 
 async def test_grants_limit_people_and_workloads(office: Office) -> None:
     """Ours: a role is limited to tenants and kinds; a person without a grant has no rights (OPR-3, TEN-1)."""
-    desk, owner = office.token("desk", sub="bob"), office.token("acme-owners", sub="cy")
+    bench, owner = office.token("desk", sub="bob"), office.token("acme-owners", sub="cy")
     workload = office.token(sub="repo:acme/infra:ref:refs/heads/main")
     profile = {"objects": [{"kind": "profile", "name": "p", "members": {"description": "By CI"}}]}
     policy = {"objects": [{"kind": "policy", "members": {"dangerous": "deny"}}]}
     for token, method, path, body, wanted in (
-        (desk, "GET", "/tenants/acme/keys", None, 200),
-        (desk, "POST", "/tenants/acme/keys", {"name": "k", "scopes": ["mcp"]}, 403),
+        (bench, "GET", "/tenants/acme/keys", None, 200),
+        (bench, "POST", "/tenants/acme/keys", {"name": "k", "scopes": ["mcp"]}, 403),
         (owner, "POST", "/tenants/acme/keys", {"name": "k", "scopes": ["mcp"]}, 201),
         (owner, "GET", "/tenants/globex/keys", None, 404),
         (owner, "PATCH", "/tenants/acme/ceilings", {"burst": 9999}, 403),

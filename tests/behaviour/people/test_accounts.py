@@ -133,7 +133,7 @@ async def declare(gateway: RunningGateway, tenant: str, api: RecordingUpstream, 
     await gateway.import_document(tenant, document, credentials={"bearer": {"credential": "tracker"}})
 
 
-async def test_a_client_that_opens_pages_is_sent_to_the_account_and_goes_on(tracker: Tracker) -> None:
+async def test_a_client_that_opens_pages_is_sent_to_the_account_and_continues(tracker: Tracker) -> None:
     """MCP: URL-mode elicitation in 2026-07-28, error -32042 in sessions, a link for all others (TEN-4)."""
     browser = await tracker.browser()
     opened: list[str] = []
@@ -244,7 +244,7 @@ async def test_tokens_are_refreshed_once_by_all_replicas(tracker: Tracker) -> No
     assert len(tokens) == 2
 
 
-async def test_an_account_whose_token_is_valid_at_the_gateway_gives_it_to_no_upstream(tracker: Tracker) -> None:
+async def test_an_account_token_for_the_gateway_reaches_no_upstream(tracker: Tracker) -> None:
     """MCP: a server that issues tokens for the gateway gives an upstream none, at first or by a refresh (TEN-4)."""
     browser, link = await tracker.browser(), await tracker.link()
     tracker.server.returned = jwt.encode({"aud": [f"{PUBLIC}/t/globex/mcp"]}, "k" * 32)

@@ -130,10 +130,10 @@ async def test_requests_without_a_caller_have_no_credential_of_one(world: Delega
 
     await admin.post("/tenants/acme/live-sources/remote/attach")
 
-    async def is_told() -> bool:
+    async def is_notified() -> bool:
         return "names the caller" in (await admin.get("/tenants/acme/live-sources/remote")).text
 
-    await until(is_told, seconds=30)
+    await until(is_notified, seconds=30)
     assert not [seen for seen in world.api.seen if "ey" in (seen.header("authorization") or "")]
 
 
@@ -326,7 +326,7 @@ async def _lists(world: Delegating, tenant: str, token: str, tool: str) -> bool:
     return tool in {one["name"] for one in listed["result"]["tools"]}
 
 
-async def test_an_upstream_that_echoes_the_token_gives_it_to_nobody(world: Delegating) -> None:
+async def test_an_echoed_token_of_the_caller_reaches_no_client(world: Delegating) -> None:
     """Ours: neither the model nor the client reads the credential of the caller (TEN-4)."""
     world.api.respond = lambda seen: orjson.dumps({"echo": seen.header("authorization")})
     token = world.token("acme", "ada")

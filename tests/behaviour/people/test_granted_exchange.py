@@ -109,7 +109,7 @@ async def test_each_person_arrives_at_the_upstream_by_the_providers_own_token(pl
         assert not [seen for seen in (*api.seen, *server.seen) if held["access_token"] in repr(seen)]
 
 
-async def test_an_ended_token_of_the_provider_is_renewed_and_an_ended_grant_has_none(
+async def test_an_ended_token_of_the_provider_is_renewed_unless_the_grant_ended(
     place: PlaceOfPeople, database: TestDatabase
 ) -> None:
     """Ours: the refresh token of the provider renews it; nothing of it is stored in the clear (TEN-4, IDN-2)."""

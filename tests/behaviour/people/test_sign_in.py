@@ -80,8 +80,8 @@ async def test_a_client_finds_the_issuer_with_nothing_but_the_url(gateway: Runni
         assert (answer.status_code, wrong.status_code) == (401, 401)
         challenges[slug] = answer.headers["www-authenticate"]
         with_error = "Bearer, ".join(("", challenges[slug].removeprefix("Bearer").strip()))
-        told = wrong.headers["www-authenticate"]
-        assert told == with_error.replace("Bearer", 'Bearer error="invalid_token"').removesuffix(", ")
+        notified = wrong.headers["www-authenticate"]
+        assert notified == with_error.replace("Bearer", 'Bearer error="invalid_token"').removesuffix(", ")
 
     place = challenges["acme"].removeprefix('Bearer resource_metadata="').removesuffix('"')
     found = await gateway.http.get(place)
@@ -105,7 +105,7 @@ async def test_a_client_finds_the_issuer_with_nothing_but_the_url(gateway: Runni
         assert (await gateway.http.get(f"/.well-known/oauth-protected-resource{path}")).status_code == 404, path
 
 
-async def test_a_token_without_the_scope_is_told_which_one(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+async def test_a_token_without_the_scope_gets_its_name(gateway: RunningGateway, issuer: LocalIssuer) -> None:
     """Ours: `insufficient_scope` names the scopes that would do, so that a client asks for them (RFC 6750, TEN-2)."""
     await add_issuer(gateway, "acme", issuer, rules=[{"scope": "pets"}, {"group": "keepers"}])
 
@@ -211,7 +211,7 @@ async def test_a_change_of_the_issuer_holds_for_tokens_in_use(
     assert await _status(gateway, token) == status
 
 
-async def test_a_session_belongs_to_the_person_who_opened_it(gateway: RunningGateway, issuer: LocalIssuer) -> None:
+async def test_a_session_belongs_to_the_person_that_opened_it(gateway: RunningGateway, issuer: LocalIssuer) -> None:
     """Ours: another person's token does not find it; the same person's next token does (ISO-1)."""
     await add_issuer(gateway, "acme", issuer)
     mine, renewed = (issuer.token(_audience(gateway), jti=each) for each in "12")
@@ -313,7 +313,7 @@ async def test_an_issuer_that_cannot_work_is_refused(
     assert (await gateway.admin.get("/tenants/acme/issuers")).json()["items"] == []
 
 
-async def test_a_null_condition_alone_admits_nobody(gateway: RunningGateway) -> None:
+async def test_a_null_condition_alone_admits_no_one(gateway: RunningGateway) -> None:
     """Ours: a rule for all people has no condition, or all are null as responses show them (TEN-2)."""
     await gateway.create_tenant("acme")
     path, body = "/tenants/acme/issuers", {"name": "corp", "url": "https://login.example", "enabled": False}

@@ -123,7 +123,7 @@ async def test_a_person_sees_the_profiles_that_a_rule_admits(application: Applic
         assert (await page_of(application, f"?profile={name}")).status_code == 404
 
 
-async def test_a_stranger_sees_the_sign_in_of_every_tenant_alike(application: Application) -> None:
+async def test_unknown_visitors_see_the_same_sign_in_for_every_tenant(application: Application) -> None:
     """Ours: no response to a stranger reveals whether a tenant exists (IDN-2)."""
     gateway = application.gateway
     await gateway.create_tenant("bare")
@@ -182,7 +182,7 @@ async def test_clients_that_have_to_register_are_marked_where_they_cannot(applic
     assert "gateway --tenant acme issuer update corp --registration" in page
 
 
-async def test_the_holder_of_a_key_sees_what_the_key_may_use(gateway: RunningGateway) -> None:
+async def test_the_holder_of_a_key_sees_the_profile_of_the_key(gateway: RunningGateway) -> None:
     """Ours: a key signs in at its tenant and sees its profile, until the sign-out or its revocation (IDN-2)."""
     for slug in ("acme", "globex"):
         await gateway.create_tenant(slug)

@@ -41,7 +41,7 @@ async def _declared(tenant: Tenant, place: str, era: Mode) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("era", ["legacy", "auto"])
-async def test_what_a_profile_has_none_of_is_not_declared(tenant: Tenant, era: Mode) -> None:
+async def test_capabilities_that_a_profile_lacks_are_not_declared(tenant: Tenant, era: Mode) -> None:
     """MCP: capabilities are declared when they are there; ours: tools always (CAP-1)."""
     place = await _bare(tenant)
 
@@ -77,7 +77,7 @@ async def test_each_family_is_declared_as_soon_as_there_is_one(tenant: Tenant, e
 
 
 @pytest.mark.parametrize("era", ["legacy", "auto"])
-async def test_what_code_brings_is_declared(tenant: Tenant, era: Mode) -> None:
+async def test_capabilities_of_code_are_declared(tenant: Tenant, era: Mode) -> None:
     """Ours: functions may log, and the almanac has all families (CAP-1, PRG-1)."""
     declared = await _declared(tenant, tenant.slug, era)
 
@@ -100,7 +100,7 @@ async def test_the_methods_of_a_family_that_is_not_declared_do_not_exist(tenant:
         assert handshake["error"]["code"] == -32601, method
 
 
-async def test_methods_answer_from_what_is_there_now(tenant: Tenant) -> None:
+async def test_methods_answer_from_the_present_catalog(tenant: Tenant) -> None:
     """Ours: primitives that were added after `initialize` answer, removed ones are gone (CAP-1)."""
     place = await _bare(tenant, "docs://*")
     session: Session = await open_session(tenant.replicas.a.gateway, place, tenant.key)

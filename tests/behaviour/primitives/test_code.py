@@ -11,19 +11,19 @@ from tests.support.replicas import Mode, tool_names
 
 
 @era
-async def test_an_installed_package_is_there_for_every_tenant(tenant: Tenant, era: Mode) -> None:
+async def test_an_installed_package_serves_every_tenant(tenant: Tenant, era: Mode) -> None:
     """Ours: tools, resources, templates, prompts and completions of code, beside a tenant's own (PRG-1, PRG-2)."""
     await tenant.add("tools", static_tool("say"))
 
     async with tenant.replicas.client(tenant.slug, tenant.key, era) as client:
         assert await tool_names(client) == ["days_between", "say", "weekday_of"]
         for _ in range(2):  # once at each replica
-            told = await client.call_tool("weekday_of", {"date": "2026-07-28"})
+            notified = await client.call_tool("weekday_of", {"date": "2026-07-28"})
             counted = await client.call_tool("days_between", {"start": "2026-07-01", "end": "2026-07-28"})
             (months,) = (await client.read_resource("almanac://months")).contents
             (month,) = (await client.read_resource("almanac://months/may")).contents
             (message,) = (await client.get_prompt("plan_week", {"first_day": "Sunday"})).messages
-            assert told.structured_content == {"weekday": "Tuesday"}
+            assert notified.structured_content == {"weekday": "Tuesday"}
             assert counted.structured_content == {"days": 27, "ends_on": "Tuesday"}
             assert json.loads(getattr(months, "text", "[]"))[4] == "may"
             assert json.loads(getattr(month, "text", "{}")) == {"name": "may", "number": 5, "days": 31}
@@ -67,16 +67,16 @@ async def test_arguments_of_code_are_validated_before_it_runs(tenant: Tenant) ->
 
 async def test_progress_of_code_reaches_the_client(tenant: Tenant) -> None:
     """MCP: a call with a progress token reports its progress (PRG-1)."""
-    heard: list[tuple[float, float | None, str | None]] = []
+    received: list[tuple[float, float | None, str | None]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        heard.append((progress, total, message))
+        received.append((progress, total, message))
 
     async with tenant.replicas.client(tenant.slug, tenant.key, "2026-07-28") as client:
         arguments = {"start": "2026-07-01", "end": "2026-07-28"}
         await client.call_tool("days_between", arguments, progress_callback=on_progress)
 
-    assert heard == [(1, 2, "counted"), (2, 2, "looked up")]
+    assert received == [(1, 2, "counted"), (2, 2, "looked up")]
 
 
 async def test_a_tenants_own_name_hides_that_of_code(tenant: Tenant) -> None:

@@ -17,10 +17,10 @@ from tests.support.primitives import add, static_tool, text_prompt, text_resourc
 from tests.support.serving import NO_TLS
 
 ANY: ToolShape = {"description": "Does something.", "inputSchema": {"type": "object", "properties": {}}}
-Say = Callable[[Context], str]
+Speak = Callable[[Context], str]
 
 
-def _says(text: str) -> Say:
+def _states(text: str) -> Speak:
     return lambda _: text
 
 
@@ -84,18 +84,20 @@ async def test_code_that_takes_a_tenants_name_learns_of_it(settings: Settings) -
         await running.import_document("globex", document)
 
         with pytest.raises(DuplicateToolError, match=r"acme has a tool named 'say' already \(custom\)"):
-            gateway.register_tool("say", ANY, _says("code"), tenants=["acme"])
+            gateway.register_tool("say", ANY, _states("code"), tenants=["acme"])
         with pytest.raises(DuplicateToolError, match=r"globex .* \(source:api\)"):
-            gateway.register_tool("list_pets", ANY, _says("code"), tenants=["globex"])
+            gateway.register_tool("list_pets", ANY, _states("code"), tenants=["globex"])
         with pytest.raises(NameTaken, match="docs://x"):
-            gateway.register_resource("docs://x", {"name": "x", "mimeType": "text/plain"}, _says("x"), tenants=["acme"])
+            gateway.register_resource(
+                "docs://x", {"name": "x", "mimeType": "text/plain"}, _states("x"), tenants=["acme"]
+            )
         with pytest.raises(NameTaken, match="greets"):
             await anyio.to_thread.run_sync(
-                lambda: gateway.register_prompt("greets", {}, _says("x"), tenants=["acme"])  # from any thread
+                lambda: gateway.register_prompt("greets", {}, _states("x"), tenants=["acme"])  # from any thread
             )
-        assert gateway.register_tool("list_pets", ANY, _says("acme's"), tenants=["acme"]).hidden_for == ()
-        assert gateway.register_tool("list_pets", ANY, _says("initech's"), tenants=["initech"]).hidden_for == ()
-        assert gateway.register_tool("say", ANY, _says("code")).hidden_for == ("acme",)
+        assert gateway.register_tool("list_pets", ANY, _states("acme's"), tenants=["acme"]).hidden_for == ()
+        assert gateway.register_tool("list_pets", ANY, _states("initech's"), tenants=["initech"]).hidden_for == ()
+        assert gateway.register_tool("say", ANY, _states("code")).hidden_for == ("acme",)
 
         assert await _call(running, "acme", keys["acme"], "say") == "mine"
         assert await _call(running, "globex", keys["globex"], "say") == "code"
@@ -108,7 +110,7 @@ async def test_code_that_takes_a_tenants_name_learns_of_it(settings: Settings) -
         shown = (await running.admin.get("/tenants/acme/tools/say")).json()
         assert (shown["status"]["origin"], shown["status"]["hides_code"]) == ("custom", True)
 
-    gateway.register_resource("docs://x", {"name": "x", "mimeType": "text/plain"}, _says("code"))  # no gateway serves
+    gateway.register_resource("docs://x", {"name": "x", "mimeType": "text/plain"}, _states("code"))  # no gateway serves
     async with hosted(gateway.asgi()) as running:
         assert [(one.slug, one.family, one.name, one.owner) for one in gateway.hidden] == [
             ("acme", "resource", "docs://x", "custom"),
@@ -142,7 +144,7 @@ async def _standalone(session: Session) -> AsyncGenerator[Events]:
         yield Events(response)
 
 
-async def _heard(events: Events, wanted: set[str]) -> None:
+async def _received(events: Events, wanted: set[str]) -> None:
     while wanted:
         wanted = wanted - {(await events.message())["method"]}
 
@@ -151,10 +153,10 @@ LISTS = {f"notifications/{name}/list_changed" for name in ("tools", "resources",
 
 
 def _register_all(gateway: Gateway, word: str) -> None:
-    gateway.register_tool(word, ANY, _says(word))
-    gateway.register_resource(f"docs://{word}", {"name": word, "mimeType": "text/plain"}, _says(word))
-    gateway.register_resource_template(f"{word}://{{id}}", {"name": word, "mimeType": "text/plain"}, _says(word))
-    gateway.register_prompt(word, {}, _says(word))
+    gateway.register_tool(word, ANY, _states(word))
+    gateway.register_resource(f"docs://{word}", {"name": word, "mimeType": "text/plain"}, _states(word))
+    gateway.register_resource_template(f"{word}://{{id}}", {"name": word, "mimeType": "text/plain"}, _states(word))
+    gateway.register_prompt(word, {}, _states(word))
 
 
 def _unregister_all(gateway: Gateway, word: str) -> None:
@@ -164,7 +166,7 @@ def _unregister_all(gateway: Gateway, word: str) -> None:
     gateway.unregister_prompt(word)
 
 
-async def test_open_clients_hear_of_what_code_registers(settings: Settings) -> None:
+async def test_open_clients_are_notified_of_registered_code(settings: Settings) -> None:
     """MCP: `list_changed` of every list reaches a session's stream and `subscriptions/listen` when code is registered
     or taken out, and a session's stream that is opened only afterwards (PRG-1, CAP-2).
     """
@@ -183,13 +185,13 @@ async def test_open_clients_hear_of_what_code_registers(settings: Settings) -> N
         ):
             for act, word in ((_register_all, "second"), (_unregister_all, "second")):
                 act(gateway, word)
-                await _heard(stream, set(LISTS))
+                await _received(stream, set(LISTS))
                 with anyio.fail_after(30):
-                    heard = [await anext(listening) for _ in LISTS]
-                assert len({type(one) for one in heard}) == len(LISTS)
+                    received = [await anext(listening) for _ in LISTS]
+                assert len({type(one) for one in received}) == len(LISTS)
         _unregister_all(gateway, "first")
-        gateway.register_tool("third", ANY, _says("third"))
+        gateway.register_tool("third", ANY, _states("third"))
         async with _standalone(session) as stream:
-            await _heard(stream, {"notifications/tools/list_changed"})
+            await _received(stream, {"notifications/tools/list_changed"})
         listed = (await session.rpc("tools/list"))["result"]["tools"]
         assert [tool["name"] for tool in listed] == ["third"]

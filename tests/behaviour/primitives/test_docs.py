@@ -135,7 +135,7 @@ async def _reading(name: str, settings: Settings, upstream: RecordingUpstream) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_every_block_does_what_it_says(
+async def test_every_block_of_the_documents_is_true(
     name: str, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: the documented results are the real ones, for each kind of handler (PRG-1, PRG-3, CAL-1)."""

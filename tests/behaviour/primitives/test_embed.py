@@ -84,7 +84,7 @@ def echo(context: Context) -> Result:
 
 
 @era
-async def test_what_a_program_registers_is_listed_and_runs(settle: Settle, era: Mode) -> None:
+async def test_primitives_of_a_program_are_listed_and_run(settle: Settle, era: Mode) -> None:
     """Ours: tools, resources, templates and prompts by method or decorator, plain and async (PRG-1)."""
     gateway = Gateway(settle())
 
@@ -112,12 +112,12 @@ async def test_what_a_program_registers_is_listed_and_runs(settle: Settle, era: 
     async with _serving(gateway) as (running, key), running.client("acme", key, _mode(era)) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == {"double", "echo"}
         assert (await client.call_tool("double", {"n": 21})).structured_content == {"n": 42}
-        said = (await client.call_tool("echo")).structured_content
+        reported = (await client.call_tool("echo")).structured_content
         (read,) = (await client.read_resource("docs://readme")).contents
         (made,) = (await client.read_resource("rows://a%20b")).contents
         (message,) = (await client.get_prompt("paint", {"color": "red"})).messages
-        assert said is not None
-        assert said["tenant"] == "acme"
+        assert reported is not None
+        assert reported["tenant"] == "acme"
         assert getattr(read, "text", None) == "Hello acme"
         assert json.loads(getattr(made, "text", "{}")) == {"id": "a b"}
         assert getattr(message.content, "text", None) == "Paint it red"
@@ -211,7 +211,7 @@ async def test_a_typed_function_is_its_own_definition(settle: Settle) -> None:
     assert add(1) == 3
 
 
-async def test_a_registry_and_extras_are_served_beside_what_is_registered(settle: Settle) -> None:
+async def test_a_registry_and_extras_are_served_beside_registered_primitives(settle: Settle) -> None:
     """Ours: three ways in, one list out (PRG-2, TDF-3)."""
     registry = ToolRegistry()
     registry.register({"name": "of_registry", **ANY}, echo)
@@ -235,17 +235,17 @@ async def test_a_registry_and_extras_are_served_beside_what_is_registered(settle
         assert read.json()["error"]["data"]["code"] == "call.handler_failed"  # bytes, and no MIME type anywhere
 
 
-async def test_what_is_registered_while_serving_reaches_open_clients(settle: Settle) -> None:
+async def test_primitives_registered_while_serving_reach_open_clients(settle: Settle) -> None:
     """Ours: listeners are notified, sessions call it, and an unregistered one is gone (PRG-1, CAP-2)."""
     gateway = Gateway(settle())
     gateway.register_tool("first", ANY, echo)
 
     async with _serving(gateway) as (running, key):
         session = await open_session(running, "acme", key)
-        async with running.client("acme", key) as client, client.listen(tools_list_changed=True) as heard:
+        async with running.client("acme", key) as client, client.listen(tools_list_changed=True) as received:
             gateway.register_tool("second", ANY, lambda _: "one")
             with anyio.fail_after(30):
-                await anext(heard)
+                await anext(received)
             assert [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools] == ["first", "second"]
             call: dict[str, Any] = {"name": "second", "arguments": {}}
             assert (await session.rpc("tools/call", call))["result"]["content"][0]["text"] == "one"
@@ -263,10 +263,10 @@ async def test_a_thread_may_register_too(settle: Settle) -> None:
     gateway = Gateway(settle())
 
     async with _serving(gateway) as (running, key), running.client("acme", key) as client:
-        async with client.listen(tools_list_changed=True) as heard:
+        async with client.listen(tools_list_changed=True) as received:
             await anyio.to_thread.run_sync(lambda: gateway.register_tool("late", ANY, echo))
             with anyio.fail_after(30):
-                await anext(heard)
+                await anext(received)
         assert "result" in await _call(running, key, "late")
 
 
@@ -287,7 +287,7 @@ async def test_tools_may_be_for_some_tenants_only(settle: Settle) -> None:
         assert (await running.rpc("globex", other, "prompts/list")).json()["error"]["code"] == -32601
 
 
-async def test_a_handler_may_use_what_its_context_offers(settle: Settle) -> None:
+async def test_a_handler_may_use_its_context(settle: Settle) -> None:
     """Ours: it reads, calls and fetches as its principal, through all gates (PRG-1, TEN-5)."""
     async with recording_upstream() as allowed, recording_upstream() as private:
         allowed.body = b'{"n":7}'
@@ -334,11 +334,11 @@ async def test_a_handler_may_ask_the_user(settle: Settle, era: Mode) -> None:
 
     async with _serving(gateway) as (running, key):
         async with running.client("acme", key, _mode(era), elicitation_callback=answer) as client:
-            (said,) = (await client.call_tool("greet")).content
-        assert getattr(said, "text", None) == "Hello Bo"
+            (reported,) = (await client.call_tool("greet")).content
+        assert getattr(reported, "text", None) == "Hello Bo"
 
 
-async def test_a_client_that_cannot_be_asked_is_told_so(settle: Settle) -> None:
+async def test_a_client_without_forms_gets_a_reason(settle: Settle) -> None:
     """MCP: -32021 with what is missing in 2026-07-28, an error result before (SRV-1)."""
     gateway = Gateway(settle())
 
@@ -399,8 +399,8 @@ async def test_a_handler_that_fails_costs_one_call(settle: Settle) -> None:
         for answer in (read, got):
             assert "secret" not in answer.text
             assert answer.json()["error"]["data"]["correlation_id"]
-        told = (await _call(running, key, "told"))["result"]
-        assert told["_meta"]["error"] == {"code": "NO_MORE", "message": "There is no more.", "data": {"left": 0}}
+        notified = (await _call(running, key, "told"))["result"]
+        assert notified["_meta"]["error"] == {"code": "NO_MORE", "message": "There is no more.", "data": {"left": 0}}
 
 
 async def test_the_application_may_be_started_again(settle: Settle) -> None:
@@ -416,7 +416,7 @@ async def test_the_application_may_be_started_again(settle: Settle) -> None:
         assert "result" in await _call(running, key, "echo")
 
 
-async def test_without_its_lifespan_the_application_says_what_is_missing(settle: Settle) -> None:
+async def test_without_its_lifespan_the_application_names_the_fault(settle: Settle) -> None:
     """Ours: a server that sends no lifespan events gets an error, not a broken gateway (SRV-3)."""
     with pytest.raises(RuntimeError, match="lifespan"):
         await Gateway(settle()).asgi()({"type": "http"}, _never, _never)
@@ -451,7 +451,7 @@ if __name__ == "__main__":
 """
 
 
-async def test_a_program_serves_until_it_is_told_to_stop(database_url: str, redis_url: str, tmp_path: Path) -> None:
+async def test_a_program_serves_until_sigterm(database_url: str, redis_url: str, tmp_path: Path) -> None:
     """Ours: `serve()` is a whole gateway: it answers, and ends with 0 on SIGTERM (SRV-3, PRG-1)."""
     child = await anyio.to_thread.run_sync(_launch, database_url, redis_url, tmp_path)
     assert child.stdout is not None

@@ -36,7 +36,7 @@ async def _read(client: Client, uri: str) -> Any:
     return content
 
 
-async def _said(client: Client, name: str, arguments: dict[str, str] | None = None) -> str:
+async def _reported(client: Client, name: str, arguments: dict[str, str] | None = None) -> str:
     (message,) = (await client.get_prompt(name, arguments)).messages
     assert isinstance(message.content, TextContent)
     return message.content.text
@@ -106,7 +106,7 @@ async def test_resources_of_every_kind_are_listed_and_read(tenant: Tenant, era: 
 
 
 @era
-async def test_what_the_upstream_has_not_is_not_found(tenant: Tenant, era: Mode) -> None:
+async def test_a_missing_upstream_object_is_an_unknown_resource(tenant: Tenant, era: Mode) -> None:
     """Ours: a template's URI that names nothing at the upstream is the protocol's unknown resource (RES-2, CAL-3)."""
     fetched = {"kind": "http", "method": "GET", "url": f"{tenant.upstream.url}/rows/{{{{ id }}}}"}
     await tenant.add("resource-templates", template("db://rows/{id}", fetched, mimeType="application/json"))
@@ -116,9 +116,9 @@ async def test_what_the_upstream_has_not_is_not_found(tenant: Tenant, era: Mode)
         with pytest.raises(MCPError) as missing:
             await client.read_resource("db://rows/8")
 
-    said = missing.value.error
-    assert said.code == (-32002 if era == "legacy" else -32602)
-    assert said.data["uri"] == "db://rows/8"
+    reported = missing.value.error
+    assert reported.code == (-32002 if era == "legacy" else -32602)
+    assert reported.data["uri"] == "db://rows/8"
 
 
 @era
@@ -139,7 +139,7 @@ async def test_prompts_of_every_kind_are_listed_and_got(tenant: Tenant, era: Mod
         assert {"greet", "review"} <= listed.keys()
         assert [each.required for each in listed["review"].arguments or ()] == [True, None]
         for _ in range(2):
-            assert await _said(client, "greet") == "Say hello."
+            assert await _reported(client, "greet") == "Say hello."
             got = (await client.get_prompt("review", {"code": "x = 1"})).model_dump(mode="json", by_alias=True)
             assert [message["role"] for message in got["messages"]] == ["user", "assistant", "user"]
             assert got["messages"][0]["content"]["text"] == "Review x = 1"

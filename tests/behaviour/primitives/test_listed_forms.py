@@ -77,7 +77,7 @@ async def test_a_tool_is_called_by_its_listed_and_by_its_stored_name(tenant: Ten
     assert {entry["target"] for entry in audit["items"] if entry["kind"] != "change"} == {"2fa/enable"}
 
 
-async def test_a_new_neighbour_leaves_a_renamed_tool_callable(tenant: Tenant) -> None:
+async def test_another_tool_leaves_a_renamed_tool_callable(tenant: Tenant) -> None:
     """Ours: the exact name wins, the other gets a digest, and both of its forms call it (CLN-1)."""
     await tenant.add("tools", tool("a.b", {"kind": "template", "text": "dot"}))
     alone = set(await _listed(tenant))
@@ -120,7 +120,7 @@ async def test_rules_see_the_stored_name_alone(tenant: Tenant) -> None:
     assert [(await _call(tenant, name))["error"]["code"] for name in ("c.d", "c_d")] == [-32602] * 2
 
 
-async def test_the_admin_api_shows_the_listed_form_and_who_refuses_it(tenant: Tenant) -> None:
+async def test_the_admin_api_shows_the_listed_form_and_refusing_clients(tenant: Tenant) -> None:
     """Ours: limits that no form can meet are named with the remedy (CLN-1)."""
     long = {"description": "x" * 1100}
     exact: dict[str, Any] = {**ODD, "$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {}}}

@@ -12,21 +12,21 @@ from tests.behaviour.primitives.test_kinds import era
 from tests.support.primitives import static_tool, text_prompt, text_resource
 from tests.support.replicas import Mode, until
 
-TOLD_S = 5
+NOTIFIED_S = 5
 """An event is there within a second; a busy machine may take longer to look."""
 
 
-async def _says(client: Client, name: str, text: str) -> None:
+async def _states(client: Client, name: str, text: str) -> None:
     """Wait until the open client's call answers this."""
 
-    async def says_it() -> bool:
+    async def states_it() -> bool:
         try:
             result = await client.call_tool(name)
         except MCPError:  # not there yet
             return False
         return [getattr(block, "text", None) for block in result.content] == [text]
 
-    await until(says_it, seconds=TOLD_S)
+    await until(states_it, seconds=NOTIFIED_S)
 
 
 @era
@@ -38,9 +38,9 @@ async def test_a_tool_lives_with_its_declaration_in_open_clients(tenant: Tenant,
     async with tenant.replicas.client(tenant.slug, tenant.key, era, to=b) as client:
         await client.list_tools()
         await tenant.add("tools", static_tool("say", "first"))
-        await _says(client, "say", "first")
+        await _states(client, "say", "first")
         (await a.gateway.admin.put(path, json=static_tool("say", "second"))).raise_for_status()
-        await _says(client, "say", "second")
+        await _states(client, "say", "second")
         for is_enabled in (False, True):
             (await a.gateway.admin.patch(path, json={"enabled": is_enabled})).raise_for_status()
             await _is_there(client, "say", is_enabled=is_enabled)
@@ -53,10 +53,10 @@ async def _is_there(client: Client, name: str, *, is_enabled: bool) -> None:
         listed = await client.list_tools(cache_mode="refresh")
         return (name in {tool.name for tool in listed.tools}) is is_enabled
 
-    await until(as_wanted, seconds=TOLD_S)
+    await until(as_wanted, seconds=NOTIFIED_S)
 
 
-async def test_listeners_at_the_other_replica_are_told_of_every_family(tenant: Tenant) -> None:
+async def test_listeners_at_the_other_replica_are_notified_of_every_family(tenant: Tenant) -> None:
     """MCP: `subscriptions/listen` notifies of tools, resources and prompts, each by its own notification (CAP-2)."""
     added: list[tuple[str, dict[str, Any], str]] = [
         ("tools", static_tool("say"), "ToolsListChanged"),
@@ -65,12 +65,12 @@ async def test_listeners_at_the_other_replica_are_told_of_every_family(tenant: T
     ]
     async with (
         tenant.replicas.client(tenant.slug, tenant.key, to=tenant.replicas.b) as client,
-        client.listen(tools_list_changed=True, resources_list_changed=True, prompts_list_changed=True) as heard,
+        client.listen(tools_list_changed=True, resources_list_changed=True, prompts_list_changed=True) as received,
     ):
         for nouns, body, event in added:
             await tenant.add(nouns, body)
-            with anyio.fail_after(TOLD_S):
-                assert type(await anext(heard)).__name__ == event
+            with anyio.fail_after(NOTIFIED_S):
+                assert type(await anext(received)).__name__ == event
 
 
 @pytest.mark.parametrize("nouns", ["tools", "resources", "prompts"])
@@ -90,9 +90,9 @@ async def test_a_taken_name_is_refused_and_the_original_is_still_called(tenant: 
     async with tenant.replicas.client(tenant.slug, tenant.key) as client:
         for _ in range(2):
             if nouns == "tools":
-                said: Any = (await client.call_tool("say")).content[0]
+                reported: Any = (await client.call_tool("say")).content[0]
             elif nouns == "resources":
-                said = (await client.read_resource("docs://x")).contents[0]
+                reported = (await client.read_resource("docs://x")).contents[0]
             else:
-                said = (await client.get_prompt("greet")).messages[0].content
-            assert said.text == "first"
+                reported = (await client.get_prompt("greet")).messages[0].content
+            assert reported.text == "first"

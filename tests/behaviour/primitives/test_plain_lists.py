@@ -114,7 +114,7 @@ async def test_both_ways_turn_the_same_pages(tenant: Tenant, revision: str | Non
 
 
 @pytest.mark.parametrize("revision", [None, "2025-11-25"])
-async def test_both_ways_know_what_is_not_declared(tenant: Tenant, revision: str | None) -> None:
+async def test_both_paths_refuse_undeclared_lists(tenant: Tenant, revision: str | None) -> None:
     """Ours: a family that is not declared has no list, whichever way (CAP-1)."""
     profile = {"name": "tools", "include": [{"families": ["tool"]}]}
     answer = await tenant.replicas.a.gateway.admin.post(f"/tenants/{tenant.slug}/profiles", json=profile)

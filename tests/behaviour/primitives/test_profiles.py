@@ -28,7 +28,7 @@ async def _status(tenant: Tenant, place: str, key: str) -> int:
 
 
 @era
-async def test_a_profile_shows_and_runs_what_it_selects(tenant: Tenant, era: Mode) -> None:
+async def test_a_profile_shows_and_runs_its_selection(tenant: Tenant, era: Mode) -> None:
     """Ours: by name, source, tag, method, safety and family, at the profile's own URL (CAP-1)."""
     await tenant.replicas.a.gateway.import_document(tenant.slug, pets(tenant.upstream.url))
     await tenant.add("tools", static_tool("say"))
@@ -75,7 +75,7 @@ async def test_the_bytes_of_a_profile_are_those_that_are_served(tenant: Tenant) 
     assert b"1e-05" in served
 
 
-async def test_what_a_profile_leaves_out_is_not_there(tenant: Tenant) -> None:
+async def test_primitives_outside_a_profile_are_unknown(tenant: Tenant) -> None:
     """Ours: a tool outside the profile is an unknown tool, a resource an unknown resource (CAL-3, CAP-1)."""
     await tenant.add("tools", static_tool("say"))
     await tenant.add("tools", static_tool("shout"))

@@ -94,7 +94,7 @@ async def test_a_reference_that_names_nothing_is_an_invalid_parameter(
 
 
 @eras
-async def test_what_has_nothing_to_suggest_suggests_nothing(tenant: Tenant, revision: str) -> None:
+async def test_a_completion_without_values_is_empty(tenant: Tenant, revision: str) -> None:
     """MCP: a completion without values is a completion (PRM-3)."""
     await tenant.add("resources", text_resource("docs://readme"))
     rows = template("rows://{id}", {"kind": "template", "text": "x"}, mimeType="text/plain")
@@ -107,7 +107,7 @@ async def test_what_has_nothing_to_suggest_suggests_nothing(tenant: Tenant, revi
 
 
 @eras
-async def test_wrong_arguments_are_a_result_that_says_where(tenant: Tenant, revision: str) -> None:
+async def test_wrong_arguments_are_a_result_with_the_place(tenant: Tenant, revision: str) -> None:
     """MCP: the model should read what was wrong with its arguments (CAL-2)."""
     await tenant.add("tools", tool("fill", {"kind": "template", "text": "{{ name }}"}, schema=NAMED))
 
@@ -117,7 +117,7 @@ async def test_wrong_arguments_are_a_result_that_says_where(tenant: Tenant, revi
     assert "/name" in result["content"][0]["text"]
 
 
-async def test_results_of_2026_07_28_say_how_long_they_keep(tenant: Tenant) -> None:
+async def test_results_of_2026_07_28_have_cache_hints(tenant: Tenant) -> None:
     """MCP: complete results of lists and reads have `ttlMs` and `cacheScope`; ours is private always (SRV-1)."""
     await tenant.add("tools", static_tool("say"))
     await tenant.add("resources", text_resource("docs://readme"))

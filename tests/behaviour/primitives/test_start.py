@@ -20,7 +20,7 @@ NAMELESS = [GOOD, ExtraTool(definition={**GOOD.definition, "name": "a b"}, handl
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "reported"),
     [
         ("operators_own:MISSING", ["GATEWAY_EXTRA_TOOLS: operators_own:MISSING", "MISSING"]),
         ("operators_own:NAMELESS", ["GATEWAY_EXTRA_TOOLS: operators_own:NAMELESS[1]", "name"]),
@@ -28,7 +28,7 @@ NAMELESS = [GOOD, ExtraTool(definition={**GOOD.definition, "name": "a b"}, handl
     ],
 )
 async def test_a_gateway_with_a_wrong_extra_does_not_start(
-    value: str, said: list[str], tmp_path: Path, database_url: str, redis_url: str
+    value: str, reported: list[str], tmp_path: Path, database_url: str, redis_url: str
 ) -> None:
     """Ours: `gateway serve` ends at once with one line (PRG-2)."""
     (tmp_path / "operators_own.py").write_text(EXTRAS)
@@ -45,5 +45,5 @@ async def test_a_gateway_with_a_wrong_extra_does_not_start(
 
     assert ended.code != 0
     assert "Traceback" not in ended.err
-    for words in said:
+    for words in reported:
         assert words in ended.err

@@ -135,7 +135,7 @@ async def test_a_program_without_its_credential_gets_an_error_result() -> None:
         ({"tenants": "acme"}, DefinitionInvalid, "tenants must be a list"),
     ],
 )
-def test_a_wrong_import_says_what_is_wrong(
+def test_a_wrong_import_names_its_fault(
     arguments: dict[str, Any], error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: the error names the document and the fault, without a secret; nothing is registered (PRG-1)."""

@@ -25,7 +25,7 @@ def test_the_program_is_short() -> None:
     assert max(map(len, lines)) <= 120
 
 
-async def test_the_program_does_what_it_says(tmp_path: Path) -> None:
+async def test_the_program_keeps_its_promise(tmp_path: Path) -> None:
     """Ours: each primitive of the example is called by a client in memory, against the sample API (PRG-1)."""
     with serving(build_upstream(Library()), port=0) as port:
         gateway = (await anyio.to_thread.run_sync(_load, tmp_path, port)).gateway

@@ -107,7 +107,7 @@ def _facts(result: Any) -> dict[str, Any]:
     return facts
 
 
-async def test_a_pending_call_says_what_to_do(office: Office) -> None:
+async def test_a_pending_call_names_the_next_step(office: Office) -> None:
     """Ours: an error result with id, state, expiry and the next step; the trail has the request (SAF-3, SAF-4)."""
     result = await office.call("delete_pet", id=7)
 
@@ -124,7 +124,7 @@ async def test_a_pending_call_says_what_to_do(office: Office) -> None:
     assert office.upstream.seen == []
 
 
-async def test_a_changed_tool_policy_or_credential_is_asked_again(office: Office) -> None:
+async def test_a_changed_tool_policy_or_credential_needs_a_new_approval(office: Office) -> None:
     """Ours: an approval holds for the definition, the policy and the stored credential that the person saw (SAF-3)."""
 
     async def changed_policy() -> None:
@@ -144,7 +144,7 @@ async def test_a_changed_tool_policy_or_credential_is_asked_again(office: Office
     assert len(office.upstream.seen) == 2
 
 
-async def test_a_replaced_credential_is_asked_again(office: Office) -> None:
+async def test_a_replaced_credential_needs_a_new_approval(office: Office) -> None:
     """Ours: of a source, of a handler and of its steps: another stored credential is another owner (SAF-3)."""
     document = secured(office.upstream.url)
     await office.gateway.import_document("acme", document, name="keyed", credentials={"token": "one"})
@@ -170,7 +170,7 @@ async def test_a_replaced_credential_is_asked_again(office: Office) -> None:
     assert office.upstream.seen == []
 
 
-async def test_a_denied_level_stays_denied_whatever_was_approved(office: Office) -> None:
+async def test_a_denied_level_stays_denied_after_an_approval(office: Office) -> None:
     """Ours: the policy of the moment comes first (SAF-2)."""
     granted = await office.granted("delete_pet", id=7)
     await office.put("policy", {"dangerous": "deny"}, "PATCH")
@@ -192,7 +192,7 @@ async def test_a_tool_that_left_the_profile_does_not_run(office: Office) -> None
     assert (await office.state(asked["id"]), office.upstream.seen) == ("approved", [])
 
 
-async def test_another_key_of_the_subject_runs_what_its_revoked_one_asked(office: Office) -> None:
+async def test_another_key_of_the_subject_runs_the_approved_call(office: Office) -> None:
     """Ours: an approval is the subject's: it survives a new key, and another subject cannot use it (SAF-3)."""
     granted = await office.granted("delete_pet", id=7)
     keys = (await office.admin.get("/tenants/acme/keys")).json()["items"]
@@ -315,7 +315,7 @@ async def test_the_rounds_of_an_approved_call_are_one_run(office: Office) -> Non
     assert len(await office.listed(tool="greet")) == 1
 
 
-async def test_a_tool_that_changes_between_rounds_does_not_go_on(office: Office) -> None:
+async def test_a_tool_that_changes_between_rounds_ends_the_call(office: Office) -> None:
     """Ours: the next round of an approved call is still what the person approved (SAF-3)."""
     ask = {"ask": {"key": "who", "message": "Who?", "schema": FORM}, "as": "who"}
     steps = {"kind": "steps", "steps": [ask, {"return": {"text": "{{ who.content.name }}"}}]}
@@ -416,7 +416,7 @@ async def test_a_waiting_call_holds_no_slot(office: Office) -> None:
     assert len(office.upstream.seen) == 2
 
 
-async def test_patience_ends_and_the_approval_stays(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bounded_wait_ends_and_the_approval_stays(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a session's call waits for a bounded time; then it ends as pending, and a later call runs it (SAF-3)."""
     monkeypatch.setattr(SessionPeer, "approval_timeout_s", 0.1)
     async with office.gateway.client("acme", office.key, "legacy") as client:
@@ -479,7 +479,7 @@ async def test_an_approved_request_is_not_sent_again(office: Office) -> None:
     assert (ended["state"], ended["outcome"]) == ("done", "upstream_error")
 
 
-async def test_what_is_shown_is_what_is_sent_without_secrets(office: Office) -> None:
+async def test_the_shown_request_is_the_sent_one_without_secrets(office: Office) -> None:
     """Ours: the person sees method, URL and body, credentials blanked, and counts of what is listed (SAF-3)."""
     handler = {
         "kind": "http",
@@ -583,7 +583,7 @@ async def test_no_approval_is_given_in_vain(office: Office) -> None:
     assert (await office.decide(other["id"], "deny")).status_code == 200
 
 
-async def test_a_rule_asks_for_an_approval_of_some_arguments(office: Office) -> None:
+async def test_a_rule_requires_an_approval_for_some_arguments(office: Office) -> None:
     """Ours: the same tool runs, or waits for a person, by its arguments (SAF-5)."""
     condition = {"pointer": "/id", "operator": "greater", "value": 1000}
     rule = {"tool": "get_pet", "when": [condition], "decision": "approve", "reason": "<b>far</b>"}
@@ -596,7 +596,7 @@ async def test_a_rule_asks_for_an_approval_of_some_arguments(office: Office) -> 
     assert (await office.pending())["warnings"][0] == "The tenant's policy requires a person (rule 1: <b>far</b>)."
 
 
-async def test_without_an_approver_the_refusal_says_so(gateway: RunningGateway, upstream: RecordingUpstream) -> None:
+async def test_without_an_approver_the_refusal_names_it(gateway: RunningGateway, upstream: RecordingUpstream) -> None:
     """Ours: a caller does not wait for a person that the tenant does not have (SAF-2)."""
     await gateway.create_tenant("lone")
     await gateway.import_document("lone", pets(upstream.url))

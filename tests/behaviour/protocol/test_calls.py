@@ -20,7 +20,7 @@ def acme(common_acme: Acme) -> Acme:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_call_reaches_the_upstream_as_the_document_says(acme: Acme, mode: Mode) -> None:
+async def test_a_call_reaches_the_upstream_by_its_document(acme: Acme, mode: Mode) -> None:
     """MCP: arguments reach the operation unchanged and its answer comes back in protocol form (CAL-1, SRV-1, OAS-2)."""
     acme.upstream.body = b'{"id": 7, "name": "rex"}'
     async with acme.gateway.client("acme", acme.key, mode) as client:
@@ -165,7 +165,7 @@ async def test_stored_credentials_go_out_and_callers_never_do(own_acme: Acme) ->
     assert "s3cr3t-canary" not in answer.text
 
 
-async def test_a_missing_credential_is_said_and_nothing_is_sent(own_acme: Acme) -> None:
+async def test_a_missing_credential_is_reported_and_nothing_is_sent(own_acme: Acme) -> None:
     """Ours: no half-authorised request leaves (CAL-4)."""
     await own_acme.gateway.import_document("acme", secured(own_acme.upstream.url), name="sec")
 

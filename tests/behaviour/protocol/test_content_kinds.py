@@ -17,12 +17,12 @@ PLAIN = [
     {"type": "image", "data": "R0lGOA==", "mimeType": "image/gif"},
     {"type": "resource", "resource": {"uri": "note://2", "mimeType": "text/plain", "text": "two"}},
 ]
-SAID_AUDIO = {
+AUDIO_AS_TEXT = {
     "type": "text",
     "text": "[audio omitted: audio/wav, 4 bytes; clients of MCP 2025-03-26 and later get it]",
     "annotations": {"audience": ["user"]},
 }
-SAID_LINK = {"type": "text", "text": "The first: note://1\nA note."}
+LINK_AS_TEXT = {"type": "text", "text": "The first: note://1\nA note."}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ async def _ask(acme: Acme, revision: str, method: str, name: str) -> list[dict[s
 )
 async def test_a_revision_is_sent_the_kinds_that_it_knows(acme: Acme, revision: str, method: str, name: str) -> None:
     """MCP: audio came with 2025-03-26, links with 2025-06-18; earlier clients get text (SRV-1, CAL-1)."""
-    audio = SAID_AUDIO if revision == "2024-11-05" else AUDIO
-    link = SAID_LINK if revision < "2025-06-18" else LINK
+    audio = AUDIO_AS_TEXT if revision == "2024-11-05" else AUDIO
+    link = LINK_AS_TEXT if revision < "2025-06-18" else LINK
 
     assert await _ask(acme, revision, method, name) == [*PLAIN, audio, link]

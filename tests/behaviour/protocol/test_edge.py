@@ -83,7 +83,7 @@ async def test_a_key_without_the_scope_is_forbidden(acme: Acme) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, 40300)
 
 
-async def test_the_operator_key_is_nobodys_client(acme: Acme) -> None:
+async def test_the_operator_key_is_no_client_of_a_tenant(acme: Acme) -> None:
     """Ours: the operator owns no tenant, so no tenant's URL is its (TEN-1)."""
     operator = acme.gateway.admin.headers["authorization"].removeprefix("Bearer ")
 
@@ -110,7 +110,7 @@ async def test_the_operator_key_is_nobodys_client(acme: Acme) -> None:
     ],
 )
 @pytest.mark.parametrize("version", [MODERN, "2025-11-25"])
-async def test_what_is_no_message_is_the_protocols_own_error(
+async def test_malformed_messages_are_errors_of_the_protocol(
     acme: Acme, content: bytes, code: int, version: str
 ) -> None:
     """MCP: malformed JSON, malformed JSON-RPC and batches, in every era; the gateway goes on (CAL-5)."""
@@ -178,7 +178,7 @@ async def test_a_modern_body_without_its_version_header_is_a_mismatch(acme: Acme
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
 
 
-async def test_an_unsupported_version_is_told_which_are(acme: Acme) -> None:
+async def test_an_unsupported_version_gets_the_supported_ones(acme: Acme) -> None:
     """MCP: -32022 names the supported versions (SRV-1)."""
     version = "2099-01-01"
     body: dict[str, Any] = {**LIST, "params": {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": version}}}
@@ -205,7 +205,7 @@ async def test_an_invalid_cursor_is_refused(acme: Acme, cursor: str) -> None:
     assert answer.json()["error"]["code"] == -32602
 
 
-async def test_a_list_says_how_long_it_holds_and_for_whom(acme: Acme) -> None:
+async def test_a_list_has_its_lifetime_and_cache_scope(acme: Acme) -> None:
     """MCP: ttlMs and cacheScope; one tenant's list is never public (SRV-1, TEN-5)."""
     result = (await acme.gateway.rpc("acme", acme.key, "tools/list")).json()["result"]
 

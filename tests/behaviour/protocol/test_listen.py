@@ -59,7 +59,7 @@ async def _next(messages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
         return await anext(messages)
 
 
-async def test_a_change_of_the_tools_is_told_once(acme: Acme) -> None:
+async def test_a_change_of_the_tools_is_notified_once(acme: Acme) -> None:
     """MCP: acknowledgement first, then what was asked for, with its id; a burst is one notice (CAP-2, SRV-1)."""
     async with _listening(acme, request_id=7) as messages:
         acknowledged = await _next(messages)
@@ -75,7 +75,7 @@ async def test_a_change_of_the_tools_is_told_once(acme: Acme) -> None:
     assert len(names) == 10
 
 
-async def test_only_what_there_is_to_tell_is_acknowledged(acme: Acme) -> None:
+async def test_only_deliverable_notifications_are_acknowledged(acme: Acme) -> None:
     """MCP: the acknowledgement names the subset that will be delivered (CAP-2)."""
     wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["note://1"]}
     async with _listening(acme, wanted) as messages:
@@ -103,7 +103,7 @@ async def test_a_filter_that_cannot_be_served_as_it_is_is_refused(
     assert fault in error["message"]
 
 
-async def test_another_tenants_changes_are_not_told(acme: Acme) -> None:
+async def test_changes_of_another_tenant_are_not_notified(acme: Acme) -> None:
     """Ours: a stream receives events of its own tenant only (TEN-5)."""
     await acme.gateway.create_tenant("globex")
     async with _listening(acme) as messages:
@@ -117,7 +117,7 @@ async def test_another_tenants_changes_are_not_told(acme: Acme) -> None:
     assert waited.cancelled_caught
 
 
-async def test_a_change_that_no_list_shows_is_not_told(acme: Acme) -> None:
+async def test_a_change_outside_the_lists_is_not_notified(acme: Acme) -> None:
     """Ours: a new policy moves the catalog and no tool (CAP-2)."""
     async with _listening(acme) as messages:
         await _next(messages)
@@ -130,7 +130,7 @@ async def test_a_change_that_no_list_shows_is_not_told(acme: Acme) -> None:
     assert waited.cancelled_caught
 
 
-async def test_a_change_through_another_replica_is_told(acme: Acme, database_url: str, redis_url: str) -> None:
+async def test_a_change_through_another_replica_is_notified(acme: Acme, database_url: str, redis_url: str) -> None:
     """Ours: it does not matter which replica holds the stream and which makes the change (CAP-2, SRV-1)."""
     async with running_gateway(database_url, redis_url) as other, _listening(acme, url=other.url) as messages:
         await _next(messages)
@@ -140,7 +140,7 @@ async def test_a_change_through_another_replica_is_told(acme: Acme, database_url
     assert changed["method"] == "notifications/tools/list_changed"
 
 
-async def test_the_sdk_client_is_told(acme: Acme) -> None:
+async def test_the_sdk_client_is_notified(acme: Acme) -> None:
     """MCP: the SDK's own client receives a change (CAP-2, SRV-1)."""
     async with acme.gateway.client("acme", acme.key) as client:
         with anyio.fail_after(10):

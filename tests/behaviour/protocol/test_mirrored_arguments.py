@@ -21,7 +21,7 @@ async def mirroring(own_acme: Acme) -> Acme:
     return own_acme
 
 
-_SAID_TWICE: tuple[tuple[dict[str, object], dict[str, str], str], ...] = (
+_EQUAL: tuple[tuple[dict[str, object], dict[str, str], str], ...] = (
     ({"region": "eu"}, {"mcp_param_region": "eu"}, "in eu"),
     ({"region": "Ünï"}, {"mcp_param_region": "=?base64?w5xuw68=?="}, "in Ünï"),
     ({"region": "eu", "n": 1}, {"mcp_param_region": "eu", "mcp_param_other": "1"}, "in eu"),
@@ -30,9 +30,9 @@ _SAID_TWICE: tuple[tuple[dict[str, object], dict[str, str], str], ...] = (
 )
 
 
-async def test_what_headers_and_arguments_both_say_is_called(mirroring: Acme) -> None:
+async def test_equal_headers_and_arguments_are_called(mirroring: Acme) -> None:
     """MCP: an argument is mirrored once, as it is or encoded; what is not there is mirrored nowhere (SRV-1)."""
-    for arguments, headers, text in _SAID_TWICE:
+    for arguments, headers, text in _EQUAL:
         params = {"name": "mirror", "arguments": arguments}
 
         answer = await mirroring.gateway.rpc("acme", mirroring.key, "tools/call", params, **headers)
@@ -41,7 +41,7 @@ async def test_what_headers_and_arguments_both_say_is_called(mirroring: Acme) ->
         assert answer.json()["result"]["content"] == [{"type": "text", "text": text}]
 
 
-_SAID_OTHERWISE: tuple[tuple[dict[str, object] | None, list[tuple[str, str]]], ...] = (
+_DIFFERENT: tuple[tuple[dict[str, object] | None, list[tuple[str, str]]], ...] = (
     ({"region": "eu"}, []),
     ({"region": "eu"}, [("mcp-param-region", "us")]),
     ({"region": "eu"}, [("mcp-param-region", "eu"), ("mcp-param-region", "us")]),
@@ -52,10 +52,10 @@ _SAID_OTHERWISE: tuple[tuple[dict[str, object] | None, list[tuple[str, str]]], .
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
-async def test_headers_that_say_otherwise_are_refused(mirroring: Acme, accept: str) -> None:
+async def test_headers_that_differ_are_refused(mirroring: Acme, accept: str) -> None:
     """MCP: proxies may act on the headers, so they are compared with the body first (SRV-1, TEN-5)."""
     sent = {"authorization": f"Bearer {mirroring.key}", "accept": accept, "mcp-method": "tools/call"}
-    for arguments, headers in _SAID_OTHERWISE:
+    for arguments, headers in _DIFFERENT:
         params = {"name": "mirror", "arguments": arguments, "_meta": META}
         named = [*sent.items(), ("mcp-protocol-version", MODERN), ("mcp-name", "mirror"), *headers]
         body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
@@ -86,13 +86,13 @@ async def test_bytes_that_are_no_characters_are_refused(mirroring: Acme) -> None
 
 
 @pytest.mark.parametrize("odd", [{}, {"io.modelcontextprotocol/odd": 1}])
-async def test_what_says_where_a_call_goes_is_said_once(mirroring: Acme, odd: dict[str, int]) -> None:
+async def test_routing_members_occur_once(mirroring: Acme, odd: dict[str, int]) -> None:
     """MCP: a reader of the first and a reader of the last of two would choose different values (SRV-1, TEN-5)."""
-    said = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "get_pet"}
-    headers = [("authorization", f"Bearer {mirroring.key}"), ("accept", "application/json"), *said.items()]
+    reported = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "get_pet"}
+    headers = [("authorization", f"Bearer {mirroring.key}"), ("accept", "application/json"), *reported.items()]
     params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": {**META, **odd}}
     body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
-    for name, value in said.items():
+    for name, value in reported.items():
         answer = await mirroring.gateway.http.post("/t/acme/mcp", json=body, headers=[*headers, (name, value)])
 
         error = answer.json()["error"]

@@ -43,7 +43,7 @@ def _words(header: str) -> set[str]:
     return {word.strip().lower() for word in header.split(",")}
 
 
-async def test_a_browser_is_told_what_a_named_page_may_do(gateway: RunningGateway) -> None:
+async def test_a_browser_gets_the_permissions_of_a_named_page(gateway: RunningGateway) -> None:
     """Fetch standard: a preflight comes without a credential and asks for method and headers (SRV-1)."""
     for path in ("/t/acme/mcp", "/t/acme/default/mcp", "/t/acme/sse", "/admin/v1/tenants"):
         answer = await _preflight(gateway, PAGE, path)
@@ -56,7 +56,7 @@ async def test_a_browser_is_told_what_a_named_page_may_do(gateway: RunningGatewa
         assert "origin" in _words(answer.headers["vary"])
 
 
-async def test_other_pages_are_told_nothing(gateway: RunningGateway) -> None:
+async def test_other_pages_get_no_permission(gateway: RunningGateway) -> None:
     """Ours: exactly the origins that the operator named, and no wildcard (CAL-5, TEN-5)."""
     for origin in ("https://evil.example", "null", f"{PAGE}.evil.example", f"{PAGE}:1"):
         answer = await _preflight(gateway, origin)
@@ -91,7 +91,7 @@ async def test_a_page_may_read_its_session_and_every_refusal(gateway: RunningGat
         assert {"mcp-session-id", "www-authenticate", "retry-after"} <= shown
 
 
-async def test_what_a_browser_wants_is_not_repeated_unread(gateway: RunningGateway) -> None:
+async def test_requested_headers_of_a_browser_are_not_echoed_unread(gateway: RunningGateway) -> None:
     """Ours: only names of headers come back (TEN-5)."""
     answer = await _preflight(gateway, PAGE, wanted='x-good, "<script>"')
 

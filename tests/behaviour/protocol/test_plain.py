@@ -110,7 +110,7 @@ def _judged(answer: httpx.Response, version: str | None) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
-async def test_both_ways_tell_the_same_of_every_upstream_answer(acme: Acme, version: str | None) -> None:
+async def test_both_paths_agree_on_every_upstream_answer(acme: Acme, version: str | None) -> None:
     """Ours: there is one judge of results, whichever way a request takes (CAL-1, SRV-1)."""
     session = None if version is None else await _session(acme, version)
     for status, content_type, body in ANSWERS:
@@ -124,7 +124,7 @@ async def test_both_ways_tell_the_same_of_every_upstream_answer(acme: Acme, vers
 
 
 @pytest.mark.parametrize("version", [None, "2025-11-25"])
-async def test_both_ways_tell_the_same_of_every_call(acme: Acme, version: str | None) -> None:
+async def test_both_paths_agree_on_every_call(acme: Acme, version: str | None) -> None:
     """Ours: errors are the SDK's or read like them, and nothing is sent twice (CAL-2, CAL-3)."""
     session = None if version is None else await _session(acme, version)
     for request_id, params in enumerate(CALLS):
@@ -137,7 +137,7 @@ async def test_both_ways_tell_the_same_of_every_call(acme: Acme, version: str | 
 
 
 @pytest.mark.parametrize("version", [None, "2025-11-25"])
-async def test_both_ways_tell_the_same_of_a_refusal(own_acme: Acme, version: str | None) -> None:
+async def test_both_paths_agree_on_a_refusal(own_acme: Acme, version: str | None) -> None:
     """Ours: a denied level and a full limit read alike (SAF-2, TEN-3)."""
     session = None if version is None else await _session(own_acme, version)
     policy = {"dangerous": "deny", "limits": {"calls_per_second": 0.001, "burst": 2}}
@@ -170,7 +170,7 @@ OWN: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("version", [None, "2025-11-25"])
-async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
+async def test_foreign_members_of_meta_change_neither_answer_nor_path(
     acme: Acme, version: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: traces and vendors' members cost nothing, the protocol's own are for the SDK to judge (CAL-1, SRV-1)."""
@@ -203,7 +203,7 @@ async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
 
 
 @pytest.mark.parametrize("member", [{"io.modelcontextprotocol/logLevel": "loud"}, {"progressToken": 1.5}])
-async def test_what_is_the_protocols_own_is_judged_where_nobody_needs_it(acme: Acme, member: dict[str, Any]) -> None:
+async def test_members_of_the_protocol_are_judged_also_where_unused(acme: Acme, member: dict[str, Any]) -> None:
     """MCP: a log level is one of eight words and a token a string or an integer, in each place (SRV-1)."""
     params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": {**META, **member}}
 

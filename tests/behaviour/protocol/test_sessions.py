@@ -40,7 +40,7 @@ async def test_every_handshake_revision_is_negotiated(acme: Acme, revision: str)
     assert len(answer.headers["mcp-session-id"]) >= 32
 
 
-async def test_an_unknown_revision_is_answered_with_ours(acme: Acme) -> None:
+async def test_an_unknown_revision_is_answered_with_the_newest(acme: Acme) -> None:
     """MCP: a client that asks for something else is offered the newest handshake revision (SRV-1)."""
     assert (await _initialize(acme, acme.key, "1999-01-01")).json()["result"]["protocolVersion"] == "2025-11-25"
 
@@ -64,7 +64,7 @@ async def test_a_session_lives_from_initialize_to_delete(acme: Acme) -> None:
     assert gone.status_code == 404
 
 
-async def test_a_session_goes_on_at_another_replica(acme: Acme, database_url: str, redis_url: str) -> None:
+async def test_a_session_continues_at_another_replica(acme: Acme, database_url: str, redis_url: str) -> None:
     """Ours: a session is a record that any replica serves (SRV-1)."""
     session = await _session(acme, acme.key)
     async with running_gateway(database_url, redis_url, egress_allow=[acme.upstream.authority]) as other:
@@ -96,7 +96,7 @@ async def test_another_keys_session_is_unknown(acme: Acme, verb: str) -> None:
     assert still.status_code == 200
 
 
-async def test_a_second_key_of_the_same_subject_goes_on_with_the_session(acme: Acme) -> None:
+async def test_a_second_key_of_the_same_subject_continues_the_session(acme: Acme) -> None:
     """Ours: sessions bind to the subject, which survives the rotation of a key (TEN-2)."""
     first = await acme.gateway.create_key("acme", subject="alice")
     second = await acme.gateway.create_key("acme", subject="alice")

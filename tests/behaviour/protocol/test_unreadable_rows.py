@@ -23,7 +23,7 @@ ODD = {"io.modelcontextprotocol/odd": 1}
 @pytest.mark.parametrize("stored", [UNREADABLE, UNREADABLE_MIRROR])
 @pytest.mark.parametrize("accept", ["application/json, text/event-stream", "application/json"])
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
-async def test_what_cannot_be_made_ready_is_an_error_of_the_protocol(
+async def test_unreadable_definitions_are_errors_of_the_protocol(
     gateway: RunningGateway, database: TestDatabase, revision: str, accept: str, stored: str
 ) -> None:
     """MCP: -32603 to the requester, with a code and the correlation id; a schema has a reason (CAL-3, CAL-4)."""
@@ -40,8 +40,8 @@ async def test_what_cannot_be_made_ready_is_an_error_of_the_protocol(
         if revision == "2026-07-28":
             mirrored = {"mcp-name": params["uri"]} if "uri" in params else {}
             answer = await gateway.rpc("acme", key, method, params, accept=accept, **mirrored)
-            said: dict[str, Any] = answer.json()
-            return said
+            reported: dict[str, Any] = answer.json()
+            return reported
         session = await open_session(gateway, "acme", key, version=revision)
         return await session.rpc(method, params)
 

@@ -77,7 +77,7 @@ async def test_a_compressed_body_is_refused(session: Session, coding: str, versi
     assert "Content-Encoding" in answer.json()["error"]["message"]
 
 
-async def test_a_body_that_says_that_it_is_not_compressed_is_taken(session: Session) -> None:
+async def test_a_body_with_identity_encoding_is_accepted(session: Session) -> None:
     """RFC 9110 §8.4: `identity` is no coding (SRV-1)."""
     assert (await _ask(session, ("content-encoding", "Identity"))).status_code == 200
 
@@ -155,13 +155,15 @@ async def test_an_empty_cursor_means_the_first_page(acme: Acme, session: Session
     ],
 )
 @pytest.mark.parametrize("path", ["/t/acme/mcp", "/t/nobody/sse", "/admin/v1/tenants", "/metrics"])
-async def test_every_401_says_how_to_give_a_key(acme: Acme, path: str, credential: str | None, challenge: str) -> None:
+async def test_every_401_names_the_header_of_a_key(
+    acme: Acme, path: str, credential: str | None, challenge: str
+) -> None:
     """RFC 6750 §3: a wrong key is an error of the token, none is not; ours: both name the header to send. A tenant
     without an issuer refers to no metadata, because there is none, and a client would try to register (TEN-2).
     """
     headers = {} if credential is None else {"authorization": credential}
     answer = await acme.gateway.http.get(path, headers=headers)
 
-    said = answer.json().get("detail") or answer.json()["error"]["message"]
+    reported = answer.json().get("detail") or answer.json()["error"]["message"]
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, challenge)
-    assert "send the header `Authorization: Bearer KEY`" in said
+    assert "send the header `Authorization: Bearer KEY`" in reported

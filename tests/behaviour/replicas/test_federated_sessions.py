@@ -92,7 +92,7 @@ async def test_a_question_outside_the_call_reaches_the_client(acme: Acme, mode: 
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_a_server_that_asks_only_in_sessions_is_spoken_to_in_sessions(acme: Acme, mode: str) -> None:
+async def test_a_server_that_asks_only_in_sessions_is_called_in_sessions(acme: Acme, mode: str) -> None:
     """DYN-5: a server of both eras that refuses to ask on connections of 2026-07-28 asks all the same."""
     async with federated(acme, is_older=False) as world:
         async with world.client(0, mode, elicitation_callback=accept) as client:

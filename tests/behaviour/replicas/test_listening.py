@@ -15,7 +15,7 @@ PATIENCE_S = 20
 """An event is there within a second, what is found out after five; the machine may be busy."""
 
 
-async def _hears(stream: AsyncIterable[object]) -> None:
+async def _listens(stream: AsyncIterable[object]) -> None:
     with anyio.fail_after(PATIENCE_S):
         async for event in stream:
             assert type(event).__name__ == "ToolsListChanged"
@@ -26,18 +26,18 @@ async def _change(acme: Acme) -> None:
     await acme.replicas.a.gateway.import_document(acme.slug, many(acme.upstream.url, 1), name="more")
 
 
-async def test_a_change_at_a_is_told_by_b(acme: Acme) -> None:
+async def test_a_change_at_a_is_notified_by_b(acme: Acme) -> None:
     """Ours: a stream receives the commits of every replica (CAP-2)."""
     async with (
         acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as client,
         client.listen(tools_list_changed=True) as stream,
     ):
         await _change(acme)
-        await _hears(stream)
+        await _listens(stream)
         assert "op_0000" in await tool_names(client)
 
 
-async def test_a_change_that_b_was_cut_off_from_is_told_when_it_is_back(acme: Acme) -> None:
+async def test_a_change_during_a_cut_is_notified_afterwards(acme: Acme) -> None:
     """Ours: a replica that may have missed something asks at once (CAP-2, SRV-4)."""
     b = acme.replicas.b
     async with (
@@ -48,10 +48,10 @@ async def test_a_change_that_b_was_cut_off_from_is_told_when_it_is_back(acme: Ac
         b.drop_subscription()
         await _change(acme)
         b.resume()
-        await _hears(stream)
+        await _listens(stream)
 
 
-async def test_a_change_that_nobody_told_of_is_told_when_b_finds_it_out(acme: Acme) -> None:
+async def test_a_change_without_an_event_is_notified_after_a_check(acme: Acme) -> None:
     """Ours: a stream never lags behind what its replica lists (CAP-2, SRV-4)."""
     async with (
         acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as client,
@@ -68,7 +68,7 @@ async def test_a_change_that_nobody_told_of_is_told_when_b_finds_it_out(acme: Ac
         with acme.replicas.a.muted():
             await _change(acme)
         with acme.replicas.b.hurrying():
-            await _hears(stream)
+            await _listens(stream)
         group.cancel_scope.cancel()
 
 
@@ -84,7 +84,7 @@ async def test_a_stream_of_a_deleted_tenant_ends(acme: Acme) -> None:
                 assert event
 
 
-async def test_streams_of_ended_keys_end_although_nobody_was_told(acme: Acme) -> None:
+async def test_streams_of_ended_keys_end_without_an_event(acme: Acme) -> None:
     """Ours: the events about the key and the catalog are lost, and the streams end all the same (TEN-2, RES-6)."""
     gateway, listening = acme.replicas.a.gateway, anyio.Event()
     names = ("revoke", "rotate", "delete")
@@ -119,10 +119,10 @@ async def test_streams_of_ended_keys_end_although_nobody_was_told(acme: Acme) ->
                         (await ended).raise_for_status()
                 stack.enter_context(acme.replicas.b.hurrying())
         await _change(acme)
-        await _hears(stays)
+        await _listens(stays)
 
 
-async def test_whoever_loses_a_stream_with_its_replica_listens_anew_at_the_other(acme: Acme) -> None:
+async def test_a_listener_of_a_lost_replica_listens_at_the_other(acme: Acme) -> None:
     """Ours: a killed replica costs a stream, not the hearing (CAP-2, SRV-1)."""
     async with acme.replicas.client(acme.slug, acme.key) as client:
         acme.replicas.turns.clear()
@@ -130,8 +130,8 @@ async def test_whoever_loses_a_stream_with_its_replica_listens_anew_at_the_other
             async with client.listen(tools_list_changed=True) as stream:
                 name, _ = acme.replicas.turns[-1]
                 next(replica for replica in acme.replicas.all if replica.name == name).kill()
-                await _hears(stream)
+                await _listens(stream)
         left = next(replica for replica in acme.replicas.all if replica.is_up)
         async with client.listen(tools_list_changed=True) as stream:
             await left.gateway.import_document(acme.slug, many(acme.upstream.url, 1), name="more")
-            await _hears(stream)
+            await _listens(stream)

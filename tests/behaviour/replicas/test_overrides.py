@@ -10,7 +10,7 @@ from mcp.types import CallToolResult
 from tests.behaviour.replicas.conftest import Acme
 from tests.support.replicas import Mode, tool_names, until
 
-TOLD_S = 5
+NOTIFIED_S = 5
 """An event is there within a second; the machine may be busy."""
 ERAS: tuple[Mode, ...] = ("legacy", "2026-07-28")
 
@@ -30,7 +30,7 @@ async def _call(client: Client, name: str, arguments: dict[str, Any]) -> CallToo
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_other_replica_lists_and_sends_what_is_pinned(acme: Acme, mode: Mode) -> None:
+async def test_the_other_replica_lists_and_sends_pinned_arguments(acme: Acme, mode: Mode) -> None:
     """Ours: an open client sees the argument go, and the upstream gets its value (OAS-6, REG-1)."""
     async with acme.replicas.client(acme.slug, acme.key, mode, to=acme.replicas.b) as client:
         assert set((await _schema(client, "get_pet"))["properties"]) == {"id", "verbose"}
@@ -39,7 +39,7 @@ async def test_the_other_replica_lists_and_sends_what_is_pinned(acme: Acme, mode
         async def is_gone() -> bool:
             return set((await _schema(client, "get_pet"))["properties"]) == {"id"}
 
-        await until(is_gone, seconds=TOLD_S)
+        await until(is_gone, seconds=NOTIFIED_S)
         acme.upstream.seen.clear()
         assert not (await _call(client, "get_pet", {"id": 7})).is_error
         assert (await _call(client, "get_pet", {"id": 7, "verbose": False})).is_error
@@ -56,7 +56,7 @@ async def test_a_tool_is_renamed_under_an_open_client(acme: Acme, mode: Mode) ->
         async def is_renamed() -> bool:
             return await tool_names(client) == ["create_pet", "delete_pet", "find_pet", "list_pets"]
 
-        await until(is_renamed, seconds=TOLD_S)
+        await until(is_renamed, seconds=NOTIFIED_S)
         acme.upstream.seen.clear()
         for name in ("find_pet", "get_pet"):
             assert not (await _call(client, name, {"id": 1})).is_error
@@ -66,10 +66,10 @@ async def test_a_tool_is_renamed_under_an_open_client(acme: Acme, mode: Mode) ->
         async def is_hidden() -> bool:
             return await tool_names(client) == ["create_pet", "delete_pet", "list_pets"]
 
-        await until(is_hidden, seconds=TOLD_S)
+        await until(is_hidden, seconds=NOTIFIED_S)
 
 
-async def test_of_two_who_want_a_name_at_once_one_gets_it(acme: Acme) -> None:
+async def test_one_of_two_simultaneous_requests_gets_a_name(acme: Acme) -> None:
     """Ours: at two replicas at the same moment, the second one gets an error that names the owner (OAS-6)."""
     statuses: list[int] = []
 

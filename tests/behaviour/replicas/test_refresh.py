@@ -16,7 +16,7 @@ from tests.support.replicas import Mode, Replica, Replicas, tool_names, until
 from tests.support.upstream import recording_upstream
 
 PETS = ["create_pet", "delete_pet", "get_pet", "list_pets"]
-TOLD_S = 5
+NOTIFIED_S = 5
 """An event is there within a second; what is waited for here may have a busy machine to wait for too."""
 FOUND_OUT_S = 20
 """Whatever a replica keeps is compared with the database after five seconds; the machine may be busy."""
@@ -101,12 +101,12 @@ def _lost(acme: Acme) -> Generator[None]:
 
 
 @contextmanager
-def _told(_: Acme) -> Generator[None]:
+def _notified(_: Acme) -> Generator[None]:
     """While the block runs, events arrive."""
     yield
 
 
-ways = pytest.mark.parametrize("way", [_told, _cut_off])
+ways = pytest.mark.parametrize("way", [_notified, _cut_off])
 Way = Callable[[Acme], Any]
 
 
@@ -115,16 +115,16 @@ Way = Callable[[Acme], Any]
 async def test_sources_that_come_change_and_go_at_a_are_shown_by_b(acme: Acme, mode: Mode, way: Way) -> None:
     """Ours: a change reaches the lists of every replica, also of one that was cut off (CON-1, CON-2, SRV-4)."""
     async with acme.replicas.client(acme.slug, acme.key, mode, to=acme.replicas.b) as client:
-        await _shows(client, PETS, within=TOLD_S)
+        await _shows(client, PETS, within=NOTIFIED_S)
         with way(acme):
             await acme.replicas.a.gateway.import_document(acme.slug, many(acme.upstream.url, 1), name="more")
-        await _shows(client, [*PETS, "op_0000"], within=TOLD_S)
+        await _shows(client, [*PETS, "op_0000"], within=NOTIFIED_S)
         with way(acme):
             await _put(acme, "more", many(acme.upstream.url, 2))
-        await _shows(client, [*PETS, "op_0000", "op_0001"], within=TOLD_S)
+        await _shows(client, [*PETS, "op_0000", "op_0001"], within=NOTIFIED_S)
         with way(acme):
             await _delete(acme, "/sources/more")
-        await _shows(client, PETS, within=TOLD_S)
+        await _shows(client, PETS, within=NOTIFIED_S)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -135,7 +135,7 @@ async def test_a_policy_set_at_a_is_kept_by_b(acme: Acme, mode: Mode, way: Way) 
         assert not (await client.call_tool("get_pet", {"id": 7})).is_error
         with way(acme):
             await _forbid(acme)
-        await _denies(client, within=TOLD_S)
+        await _denies(client, within=NOTIFIED_S)
 
 
 @ways
@@ -144,10 +144,10 @@ async def test_a_key_revoked_at_a_is_refused_by_b(acme: Acme, way: Way) -> None:
     assert await _status(acme.replicas, acme.slug, acme.key) == 400
     with way(acme):
         await _revoke(acme, acme.key)
-    await _refuses(acme, acme.key, within=TOLD_S)
+    await _refuses(acme, acme.key, within=NOTIFIED_S)
 
 
-@pytest.mark.parametrize("way", [_told, _cut_off, _lost])
+@pytest.mark.parametrize("way", [_notified, _cut_off, _lost])
 async def test_the_next_tenant_of_a_slug_starts_empty(acme: Acme, way: Way) -> None:
     """Ours: nothing of a deleted tenant is ever shown to the next of its name, on any replica (TEN-1)."""
     gateway = acme.replicas.a.gateway
@@ -175,7 +175,7 @@ async def _both_eras(acme: Acme, key: str) -> AsyncGenerator[tuple[Client, Clien
         yield old, new
 
 
-async def test_b_finds_out_what_nobody_told_it(acme: Acme, slugs: Iterator[str]) -> None:
+async def test_b_finds_changes_without_events(acme: Acme, slugs: Iterator[str]) -> None:
     """Ours: when events are lost without a trace, every change is found out within seconds (SRV-4, CON-2, TEN-2)."""
     gateway = acme.replicas.a.gateway
     for name in ("changed", "gone"):
@@ -218,7 +218,7 @@ async def _arrives(acme: Acme, replica: Replica) -> bool:
     return "upstream.egress_denied" not in answer.text
 
 
-@pytest.mark.parametrize(("way", "within"), [(_told, TOLD_S), (_cut_off, TOLD_S), (_lost, FOUND_OUT_S)])
+@pytest.mark.parametrize(("way", "within"), [(_notified, NOTIFIED_S), (_cut_off, NOTIFIED_S), (_lost, FOUND_OUT_S)])
 async def test_a_private_upstream_permitted_and_withdrawn_at_a_is_so_at_b(acme: Acme, way: Way, within: float) -> None:
     """Ours: a permission holds on every replica and ends there, for idle connections too (ISO-5)."""
     a, b = acme.replicas.all
@@ -256,4 +256,4 @@ async def test_changes_at_both_replicas_at_once_end_in_one_list(acme: Acme) -> N
     wanted = sorted([*PETS, *(f"s{number}_op_000{index}" for number in range(6) for index in range(2))])
     for replica in acme.replicas.all:
         async with acme.replicas.client(acme.slug, acme.key, to=replica) as client:
-            await _shows(client, wanted, within=TOLD_S)
+            await _shows(client, wanted, within=NOTIFIED_S)

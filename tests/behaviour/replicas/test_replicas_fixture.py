@@ -79,7 +79,7 @@ async def test_a_stopped_replica_exits_with_0_and_leaves_its_log(replicas: Repli
         os.kill(replica.pid, 0)
 
 
-async def test_a_muted_replica_is_not_heard_and_a_cut_subscription_heals(acme: Acme) -> None:
+async def test_a_muted_replica_sends_no_events_and_a_cut_subscription_heals(acme: Acme) -> None:
     """Ours: the two ways in which tests lose events do lose them (SRV-4)."""
     muted, cut = acme.replicas.a, acme.replicas.b
     lost, resumed = len(muted.lines("event_lost")), len(cut.lines("bus_resumed"))

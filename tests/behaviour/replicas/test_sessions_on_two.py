@@ -41,7 +41,7 @@ async def test_a_session_opened_at_a_outlives_a(acme: Acme) -> None:
     assert (await _ask(acme, a, "ping", session)).status_code == 200
 
 
-async def test_the_sdks_client_goes_on_when_a_replica_is_killed(acme: Acme) -> None:
+async def test_the_sdks_client_continues_when_a_replica_is_killed(acme: Acme) -> None:
     """Ours: a client of the handshake era does not notice which replica is left (SRV-1)."""
     async with acme.replicas.client(acme.slug, acme.key, "legacy") as client:
         before = await tool_names(client)

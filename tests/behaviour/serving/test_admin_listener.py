@@ -29,7 +29,7 @@ METRICS_KEY = "metrics-key-of-the-tests-0123456789abc"
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Listeners:
     """A process with two listeners."""
 
     mcp: httpx.AsyncClient
@@ -39,7 +39,7 @@ class Doors:
 
 
 @asynccontextmanager
-async def _doors(servers: TestServers, data: Path) -> AsyncGenerator[Doors]:
+async def _listeners(servers: TestServers, data: Path) -> AsyncGenerator[Listeners]:
     """One process, which prints where it listens when it answers."""
     with servers.database() as database:
         environment = {
@@ -58,13 +58,13 @@ async def _doors(servers: TestServers, data: Path) -> AsyncGenerator[Doors]:
                 http_client(base_url=str(facts["url"]), timeout=60) as mcp,
                 http_client(base_url=str(facts["admin_url"]), timeout=60) as admin,
             ):
-                yield Doors(mcp, admin, child, facts)
+                yield Listeners(mcp, admin, child, facts)
 
 
 @pytest.fixture(scope="module")
-async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Doors]:
+async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Listeners]:
     """The process of all tests but the one that ends it."""
-    async with _doors(servers, tmp_path_factory.mktemp("data")) as started:
+    async with _listeners(servers, tmp_path_factory.mktemp("data")) as started:
         yield started
 
 
@@ -91,7 +91,7 @@ def _first_document(child: Forked) -> str:
     raise AssertionError("the gateway ended")
 
 
-async def test_the_admin_api_answers_on_its_own_listener_alone(infrastructure: Doors) -> None:
+async def test_the_admin_api_answers_on_its_own_listener_alone(infrastructure: Listeners) -> None:
     """Ours: on the MCP port an admin path is any unknown path, with or without a credential (ISO-6)."""
     assert infrastructure.facts["url"] != infrastructure.facts["admin_url"]
     assert (await infrastructure.admin.get("/admin/v1/tenants", headers=OPERATOR)).status_code == 200
@@ -104,7 +104,7 @@ async def test_the_admin_api_answers_on_its_own_listener_alone(infrastructure: D
             assert _without_id(answer) == _without_id(unknown)
 
 
-async def test_mcp_answers_on_its_listener_alone(infrastructure: Doors) -> None:
+async def test_mcp_answers_on_its_listener_alone(infrastructure: Listeners) -> None:
     """Ours: neither MCP nor webhooks are served where the admin API is (ISO-6)."""
     made = await infrastructure.admin.post("/admin/v1/tenants", headers=OPERATOR, json={"slug": "acme"})
     assert (made.status_code, made.json()["status"]["mcp_url"]) == (201, f"{infrastructure.facts['url']}/t/acme/mcp")
@@ -119,7 +119,7 @@ async def test_mcp_answers_on_its_listener_alone(infrastructure: Doors) -> None:
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_probes_answer_on_both_and_numbers_with_the_admin_api(infrastructure: Doors) -> None:
+async def test_probes_answer_on_both_and_numbers_with_the_admin_api(infrastructure: Listeners) -> None:
     """Ours: a balancer probes where it sends requests; numbers name tenants and stay inside (ISO-6)."""
     for client in (infrastructure.mcp, infrastructure.admin):
         assert (await client.get((await client.get("/none")).json()["type"])).status_code == 200
@@ -132,7 +132,7 @@ async def test_probes_answer_on_both_and_numbers_with_the_admin_api(infrastructu
 
 async def test_both_listeners_end_with_one_signal(servers: TestServers, tmp_path: Path) -> None:
     """Ours: SIGTERM drains both, and the process exits with 0 (SRV-3)."""
-    async with _doors(servers, tmp_path) as ended:
+    async with _listeners(servers, tmp_path) as ended:
         ended.child.send_signal(signal.SIGTERM)
         with anyio.fail_after(60):
             assert await anyio.to_thread.run_sync(ended.child.wait) == 0

@@ -61,9 +61,9 @@ async def _serving(folder: Path) -> AsyncGenerator[Gateway]:
     child = Forked(arguments, environment, errors=log)
     try:
         with child.stdout or contextlib.nullcontext():
-            said = await anyio.to_thread.run_sync(_read_url, child)
+            reported = await anyio.to_thread.run_sync(_read_url, child)
         bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
-        async with http_client(base_url=said, headers=bearer, timeout=30) as http:
+        async with http_client(base_url=reported, headers=bearer, timeout=30) as http:
             yield Gateway(child, data_dir, log, http)
     finally:
         child.kill()

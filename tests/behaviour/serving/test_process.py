@@ -131,7 +131,7 @@ async def test_sigterm_finishes_the_call_in_flight_and_exits_with_0(
     assert answers[0].json()["result"]["structuredContent"] == {"ok": True}
 
 
-async def test_a_second_start_finds_what_the_first_kept(tmp_path: Path, upstream: RecordingUpstream) -> None:
+async def test_a_second_start_finds_the_data_of_the_first(tmp_path: Path, upstream: RecordingUpstream) -> None:
     """Ours: embedded servers keep their data, also after a kill (SRV-3, SRV-1)."""
     port = free_port()
     with _serving(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
@@ -148,7 +148,7 @@ async def test_a_second_start_finds_what_the_first_kept(tmp_path: Path, upstream
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
+    ("variables", "reported"),
     [
         ({"GATEWAY_PORT": "http"}, "GATEWAY_PORT"),
         ({"GATEWAY_PROT": "1"}, "GATEWAY_PROT"),
@@ -157,7 +157,7 @@ async def test_a_second_start_finds_what_the_first_kept(tmp_path: Path, upstream
     ],
 )
 async def test_a_broken_setting_is_one_line_and_an_exit_code(
-    tmp_path: Path, variables: dict[str, str], said: str
+    tmp_path: Path, variables: dict[str, str], reported: str
 ) -> None:
     """Ours: the operator reads which variable to correct (SRV-3)."""
     arguments = ["serve", "--data-dir", str(tmp_path / "d")]
@@ -167,7 +167,7 @@ async def test_a_broken_setting_is_one_line_and_an_exit_code(
     assert done.code != 0
     lines = done.err.strip().splitlines()
     assert len(lines) == 1
-    assert said in lines[0]
+    assert reported in lines[0]
 
 
 @pytest.mark.parametrize("level", ["info", "debug"])
@@ -214,7 +214,7 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "code", "said"),
+    ("arguments", "variables", "code", "reported"),
     [
         (["serve"], {"GATEWAY_PORT": "http"}, 2, "GATEWAY_PORT"),
         (["serve"], {"GATEWAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, 2, "GATEWAY_SECRET_KEYS"),
@@ -224,7 +224,7 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
     ],
 )
 async def test_a_failure_is_a_json_line_where_logs_are(
-    arguments: list[str], variables: dict[str, str], code: int, said: str, tmp_path: Path
+    arguments: list[str], variables: dict[str, str], code: int, reported: str, tmp_path: Path
 ) -> None:
     """Ours: with GATEWAY_LOG_FORMAT=json a collector can read whatever is written (SRV-3)."""
     ended = await run_gateway(
@@ -234,4 +234,4 @@ async def test_a_failure_is_a_json_line_where_logs_are(
     lines = [json.loads(line) for line in ended.err.splitlines()]
     assert (ended.code, ended.out) == (code, "")
     assert (lines[-1]["event"], lines[-1]["level"], lines[-1]["exit_code"]) == ("command_failed", "error", code)
-    assert said in lines[-1]["reason"]
+    assert reported in lines[-1]["reason"]

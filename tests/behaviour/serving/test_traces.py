@@ -134,7 +134,7 @@ async def test_a_call_is_a_span_with_its_upstreams_request_inside(
     assert modern.trace_id != old.trace_id
 
 
-async def test_nothing_that_was_said_is_in_a_trace(
+async def test_no_content_is_in_a_trace(
     collected: Collected, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: no argument, result, credential or key leaves with a span, also when a call fails (TEN-4, SAF-4)."""
@@ -153,7 +153,7 @@ async def test_nothing_that_was_said_is_in_a_trace(
         assert secret not in sent
 
 
-async def test_what_failed_says_so_in_one_word(
+async def test_a_failed_span_has_one_stable_code(
     collected: Collected, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a span's error is our stable code, a tool's error is marked, the upstream's status is an attribute
@@ -194,7 +194,7 @@ async def test_a_clients_trace_is_continued_and_stays_here(
         assert seen.header("traceparent") is None
 
 
-async def test_upstreams_are_told_and_clients_ignored_where_the_operator_says_so(
+async def test_trace_context_is_forwarded_and_joined_by_settings(
     collected: Collected, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: both directions are settings (SRV-6)."""
@@ -205,8 +205,8 @@ async def test_upstreams_are_told_and_clients_ignored_where_the_operator_says_so
 
     assert served.trace_id.hex() not in {_TRACE, "1" * 32}
     assert served.parent_span_id == b""
-    told = collected.upstream.seen[-1].header("traceparent") or ""
-    assert told.split("-")[:3] == ["00", asked.trace_id.hex(), asked.span_id.hex()]
+    notified = collected.upstream.seen[-1].header("traceparent") or ""
+    assert notified.split("-")[:3] == ["00", asked.trace_id.hex(), asked.span_id.hex()]
 
 
 async def test_a_collector_that_is_away_costs_no_call_and_no_restart(

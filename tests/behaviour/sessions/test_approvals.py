@@ -114,12 +114,12 @@ async def test_a_call_of_2026_attaches_to_its_approval_and_runs_once_granted(tal
 
 async def test_a_session_waits_and_its_result_is_the_calls(talk: Talk, office: Office) -> None:
     """Ours: in a session the call waits with progress messages, and goes on when the decision comes (SAF-3)."""
-    told: list[str | None] = []
+    notified: list[str | None] = []
     results: list[types.CallToolResult] = []
     asked: dict[str, Any] = {}
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
+        notified.append(message)
 
     async with talk.replicas.client(talk.slug, talk.key, "legacy") as client, anyio.create_task_group() as group:
 
@@ -134,7 +134,7 @@ async def test_a_session_waits_and_its_result_is_the_calls(talk: Talk, office: O
     [result] = results
     assert not result.is_error
     assert [seen.target for seen in talk.upstream.seen] == ["/v1/pets/71"]
-    assert told[0] == f"waiting for the approval {asked['id']}"
+    assert notified[0] == f"waiting for the approval {asked['id']}"
 
 
 async def test_a_denial_ends_the_wait_and_holds_for_equal_calls(talk: Talk, office: Office) -> None:

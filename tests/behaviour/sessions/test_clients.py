@@ -35,25 +35,25 @@ def _text(result: types.CallToolResult) -> str:
 async def test_calls_reach_both_replicas(talk: Talk, mode: Mode) -> None:
     """Ours: no replica is a client's own (SRV-1)."""
     async with talk.replicas.client(talk.slug, talk.key, mode) as client:
-        said = {_text(await client.call_tool("echo", {"name": str(number)})) for number in range(6)}
+        reported = {_text(await client.call_tool("echo", {"name": str(number)})) for number in range(6)}
 
-    assert said == {f"hello {number}" for number in range(6)}
+    assert reported == {f"hello {number}" for number in range(6)}
     assert {name for name, method in talk.replicas.turns if method == "POST"} == {"a", "b"}
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_progress_arrives_as_it_is_told(talk: Talk, mode: Mode) -> None:
+async def test_progress_arrives_in_order(talk: Talk, mode: Mode) -> None:
     """MCP: progress reaches a client that requests it, each once and in order (SRV-1)."""
-    told: list[float] = []
+    notified: list[float] = []
 
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
+    async def receive(progress: float, total: float | None, message: str | None) -> None:
         del total, message
-        told.append(progress)
+        notified.append(progress)
 
     async with talk.replicas.client(talk.slug, talk.key, mode) as client:
-        answer = await client.call_tool("count", {}, progress_callback=hear)
+        answer = await client.call_tool("count", {}, progress_callback=receive)
 
-    assert told == [float(number) for number in range(1, STEPS + 1)]
+    assert notified == [float(number) for number in range(1, STEPS + 1)]
     assert _text(answer) == "done"
 
 
@@ -77,7 +77,7 @@ async def test_several_rounds_do_everything_once(talk: Talk, mode: Mode) -> None
     assert len(talk.upstream.seen) == 1
 
 
-async def test_a_modern_client_without_the_capability_is_told_what_is_missing(talk: Talk) -> None:
+async def test_a_modern_client_without_the_capability_gets_its_name(talk: Talk) -> None:
     """MCP: -32021 names the capability that the request needs (SRV-1)."""
     async with talk.replicas.client(talk.slug, talk.key, "2026-07-28") as client:
         with pytest.raises(MCPError) as caught:
@@ -87,17 +87,17 @@ async def test_a_modern_client_without_the_capability_is_told_what_is_missing(ta
     assert caught.value.error.data["requiredCapabilities"] == {"elicitation": {}}
 
 
-async def test_a_handshake_client_hears_of_updates_and_changes(bare_talk: Talk) -> None:
+async def test_a_handshake_client_receives_updates_and_changes(bare_talk: Talk) -> None:
     """MCP: both on the GET stream, which the client opens by itself (RES-4, CAP-2)."""
     inbox: list[Any] = []
 
-    async def hear(message: Any) -> None:
+    async def receive(message: Any) -> None:
         inbox.append(message)
 
     def kinds() -> list[str]:
         return [each.method for each in inbox if hasattr(each, "method")]
 
-    async with bare_talk.replicas.client(bare_talk.slug, bare_talk.key, "legacy", message_handler=hear) as client:
+    async with bare_talk.replicas.client(bare_talk.slug, bare_talk.key, "legacy", message_handler=receive) as client:
         await _subscribe(client)
 
         async def is_listening() -> bool:
@@ -108,19 +108,17 @@ async def test_a_handshake_client_hears_of_updates_and_changes(bare_talk: Talk) 
             await bare_talk.update(URIS[0], replica.gateway)
         await add(bare_talk.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
 
-        async def is_told() -> bool:
+        async def is_notified() -> bool:
             return (
                 kinds().count("notifications/resources/updated") == 2 and "notifications/tools/list_changed" in kinds()
             )
 
-        await until(is_told)
+        await until(is_notified)
         assert "brand_new" in await tool_names(client)
 
 
 @pytest.mark.parametrize("number", [0, 1])
-async def test_a_modern_client_listens_at_one_replica_to_what_is_said_at_the_other(
-    bare_talk: Talk, number: int
-) -> None:
+async def test_a_modern_client_listens_at_one_replica_to_the_other(bare_talk: Talk, number: int) -> None:
     """MCP: `subscriptions/listen`: what was asked for, acknowledged first (RES-4)."""
     here, there = bare_talk.replicas.all[number], bare_talk.replicas.all[1 - number]
     async with (
@@ -146,25 +144,25 @@ async def test_a_client_of_the_old_transport_is_served_by_both_replicas(talk: Ta
         assert "echo" in await tool_names(client)
         assert _text(await client.call_tool("echo", {"name": "you"})) == "hello you"
         assert _text(await client.call_tool("danger", {})) == "accept true"
-        told: list[float] = []
+        notified: list[float] = []
 
-        async def hear(progress: float, total: float | None, message: str | None) -> None:
+        async def receive(progress: float, total: float | None, message: str | None) -> None:
             del total, message
-            told.append(progress)
+            notified.append(progress)
 
-        assert _text(await client.call_tool("count", {}, progress_callback=hear)) == "done"
-        assert told == [float(number) for number in range(1, STEPS + 1)]
+        assert _text(await client.call_tool("count", {}, progress_callback=receive)) == "done"
+        assert notified == [float(number) for number in range(1, STEPS + 1)]
 
 
 async def test_the_sdks_client_survives_the_loss_of_the_replica_that_streams_to_it(bare_talk: Talk) -> None:
     """Ours: the client reconnects by itself and goes on hearing (SRV-3)."""
     inbox: list[Any] = []
 
-    async def hear(message: Any) -> None:
+    async def receive(message: Any) -> None:
         inbox.append(message)
 
     a, b = bare_talk.replicas.a, bare_talk.replicas.b
-    async with bare_talk.replicas.client(bare_talk.slug, bare_talk.key, "legacy", message_handler=hear) as client:
+    async with bare_talk.replicas.client(bare_talk.slug, bare_talk.key, "legacy", message_handler=receive) as client:
         await _subscribe(client)
 
         async def is_listening() -> bool:
@@ -178,8 +176,8 @@ async def test_the_sdks_client_survives_the_loss_of_the_replica_that_streams_to_
         await until(is_listening, seconds=15)
         await bare_talk.update(URIS[0], alive.gateway)
 
-        async def is_told() -> bool:
+        async def is_notified() -> bool:
             return any(getattr(each, "method", "") == "notifications/resources/updated" for each in inbox)
 
-        await until(is_told, seconds=15)
+        await until(is_notified, seconds=15)
         assert _text(await client.call_tool("echo", {"name": "you"})) == "hello you"

@@ -31,7 +31,7 @@ async def _ask_for_a_pet(client: Client) -> types.CallToolResult:
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize(
-    ("said", "sent"),
+    ("reported", "sent"),
     [
         (types.ElicitResult(action="accept", content={"confirm": True}), 1),
         (types.ElicitResult(action="accept", content={"confirm": False}), 0),
@@ -41,14 +41,14 @@ async def _ask_for_a_pet(client: Client) -> types.CallToolResult:
     ],
 )
 async def test_the_user_is_asked_and_only_a_yes_is_one(
-    talk: Talk, mode: Mode, said: types.ElicitResult, sent: int
+    talk: Talk, mode: Mode, reported: types.ElicitResult, sent: int
 ) -> None:
     """Ours: the question shows the request; nothing is sent without a yes, and with one exactly once (SAF-2)."""
     asked: list[str] = []
 
     async def answer(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         asked.append(params.message)
-        return said
+        return reported
 
     async with talk.replicas.client(talk.slug, talk.key, mode, elicitation_callback=answer) as client:
         result = await _ask_for_a_pet(client)
@@ -57,7 +57,7 @@ async def test_the_user_is_asked_and_only_a_yes_is_one(
     assert "/pets/7" in asked[0]
     assert result.is_error is not bool(sent)
     assert len(talk.upstream.seen) == sent
-    if said.action == "accept" and said.content is None:
+    if reported.action == "accept" and reported.content is None:
         assert isinstance(result.content[0], types.TextContent)
         assert "its response lacks `confirm: true`" in result.content[0].text
 

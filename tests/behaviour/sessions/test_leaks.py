@@ -21,7 +21,7 @@ from tests.behaviour.sessions.conftest import talking_tools
 from tests.support.documents import pets
 from tests.support.events import Events, call
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
-from tests.support.living import born_since, living
+from tests.support.live_objects import born_since, living
 from tests.support.primitives import add, text_resource, tool
 from tests.support.replicas import commanding, until
 from tests.support.serving import NO_TLS

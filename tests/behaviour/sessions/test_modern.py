@@ -14,11 +14,11 @@ from tests.behaviour.sessions.conftest import URIS, Talk
 from tests.support.documents import pets
 from tests.support.events import Events
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
-from tests.support.patient import PatientUpstream, patient_upstream
 from tests.support.primitives import add, static_tool, text_prompt, tool
 from tests.support.replicas import Replica, until
 from tests.support.servers import TestServers
 from tests.support.serving import NO_TLS
+from tests.support.silent_upstream import SilentUpstream, patient_upstream
 
 CAPABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 YES = {"action": "accept", "content": {"confirm": True}}
@@ -77,7 +77,7 @@ async def _ask(talk: Talk, name: str = "danger", at: Replica | None = None) -> d
     return result
 
 
-async def test_a_fast_answer_is_json_and_one_that_says_something_is_a_stream(talk: Talk) -> None:
+async def test_a_fast_answer_is_json_and_one_with_messages_is_a_stream(talk: Talk) -> None:
     """MCP: the server chooses; a stream has its messages, then the answer, and closes (SRV-1)."""
     plain = await _post(talk, talk.replicas.a, "tools/call", {"name": "echo", "arguments": {"name": "you"}})
     quiet = await _post(talk, talk.replicas.a, "tools/call", {"name": "count", "arguments": {}})
@@ -85,24 +85,24 @@ async def test_a_fast_answer_is_json_and_one_that_says_something_is_a_stream(tal
         talk, talk.replicas.b, "tools/call", {"name": "count", "arguments": {}}, progressToken="p"
     ) as events:
         headers = events.response.headers
-        said = [event.message for event in await events.rest()]
+        reported = [event.message for event in await events.rest()]
 
     assert plain.headers["content-type"] == quiet.headers["content-type"] == "application/json"
     assert headers["content-type"] == "text/event-stream"
     assert headers["x-accel-buffering"] == "no"
-    assert [each["params"]["progress"] for each in said[:-1]] == [1, 2, 3, 4, 5, 6]
-    assert said[-1]["result"]["resultType"] == "complete"
+    assert [each["params"]["progress"] for each in reported[:-1]] == [1, 2, 3, 4, 5, 6]
+    assert reported[-1]["result"]["resultType"] == "complete"
 
 
-async def test_log_messages_are_sent_to_whoever_asked_for_their_level(talk: Talk) -> None:
+async def test_log_messages_need_a_requested_level(talk: Talk) -> None:
     """MCP: only on requests that name a level, at or above it; what is no level is refused (SRV-1)."""
     found: dict[str, list[str]] = {}
     for level in ("debug", "warning"):
         async with _streaming(
             talk, talk.replicas.a, "tools/call", {"name": "chatter", "arguments": {}}, **{LEVEL: level}
         ) as events:
-            said = [event.message for event in await events.rest()]
-            found[level] = [each["params"]["level"] for each in said[:-1]]
+            reported = [event.message for event in await events.rest()]
+            found[level] = [each["params"]["level"] for each in reported[:-1]]
     silent = await _post(talk, talk.replicas.a, "tools/call", {"name": "chatter", "arguments": {}})
     refused = await _post(talk, talk.replicas.a, "tools/call", {"name": "chatter", "arguments": {}}, **{LEVEL: "x"})
 
@@ -175,7 +175,7 @@ def _asking(name: str) -> dict[str, Any]:
     return tool(name, {"kind": "steps", "steps": [ask, {"return": {"text": "done"}}]}, safety="safe")
 
 
-async def test_a_confirmation_that_was_not_asked_for_counts_for_nothing(own_talk: Talk) -> None:
+async def test_an_unrequested_confirmation_has_no_effect(own_talk: Talk) -> None:
     """Ours: a client cannot confirm before it was asked to; only a sealed state proves that it was (TEN-5, SAF-2)."""
     policy = {"moderate": "confirm"}
     (await own_talk.gateway.admin.patch(f"/tenants/{own_talk.slug}/policy", json=policy)).raise_for_status()
@@ -211,7 +211,7 @@ async def test_missing_answers_are_asked_for_again_and_others_ignored(talk: Talk
 
 
 @pytest.mark.parametrize("answer", [{"action": "perhaps"}, {"roots": []}, 7])
-async def test_what_is_no_answer_is_refused(talk: Talk, answer: Any) -> None:
+async def test_a_malformed_answer_is_refused(talk: Talk, answer: Any) -> None:
     """MCP: malformed answers are an error (SRV-1)."""
     asked = await _ask(talk)
     params = {
@@ -250,7 +250,7 @@ async def test_leaving_is_cancelling(own_talk: Talk, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-async def patient(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway, PatientUpstream, str]]:
+async def patient(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway, SilentUpstream, str]]:
     """A gateway before an upstream that never answers, and a key."""
     with servers.database() as database:
         async with (
@@ -265,7 +265,7 @@ async def patient(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway, 
 @pytest.mark.parametrize("accept", [ACCEPT, "application/json"])
 @pytest.mark.parametrize("meta", [{}, {"com.example/more": 1}])
 async def test_leaving_ends_the_upstream_call(
-    patient: tuple[RunningGateway, PatientUpstream, str], accept: str, meta: dict[str, Any]
+    patient: tuple[RunningGateway, SilentUpstream, str], accept: str, meta: dict[str, Any]
 ) -> None:
     """Ours: the connection to the upstream is closed when its caller no longer waits, on each path of the call and also
     where the client takes no stream (SRV-1).
@@ -290,7 +290,7 @@ async def test_leaving_ends_the_upstream_call(
             await upstream.left.wait()
 
 
-async def test_listening_begins_with_what_is_served(bare_talk: Talk) -> None:
+async def test_listening_begins_with_the_served_notifications(bare_talk: Talk) -> None:
     """MCP: acknowledged first, with ids, and only what was asked for, declared and may be read (RES-4)."""
     await add(bare_talk.gateway, bare_talk.slug, "prompts", text_prompt("greet"))
     wanted = {
@@ -315,8 +315,8 @@ async def test_listening_begins_with_what_is_served(bare_talk: Talk) -> None:
     }
     assert changed["method"] == "notifications/tools/list_changed"
     assert (updated["method"], updated["params"]["uri"]) == ("notifications/resources/updated", URIS[0])
-    for said in (acknowledged, changed, updated):
-        assert said["params"]["_meta"][SUBSCRIPTION] == 1
+    for reported in (acknowledged, changed, updated):
+        assert reported["params"]["_meta"][SUBSCRIPTION] == 1
 
 
 def _note(uri: str) -> dict[str, Any]:
@@ -324,7 +324,7 @@ def _note(uri: str) -> dict[str, Any]:
     return {"definition": {"uri": uri, "name": uri[-1]}, "handler": handler}
 
 
-async def test_a_listener_is_not_told_of_what_it_may_no_longer_read(bare_talk: Talk) -> None:
+async def test_a_listener_gets_no_update_of_an_unreadable_resource(bare_talk: Talk) -> None:
     """Ours: a notification names what can be read now (RES-4, TEN-5)."""
     wanted = {"resourceSubscriptions": list(URIS[:2])}
     async with _streaming(bare_talk, bare_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
@@ -381,14 +381,14 @@ async def test_a_drained_replica_ends_its_listeners_with_a_result(talk: Talk) ->
     async with _streaming(talk, talk.replicas.a, "subscriptions/listen", listen) as events:
         await events.message()
         stopping = asyncio.create_task(talk.replicas.a.stop())
-        said = [event.message for event in await events.rest()]
+        reported = [event.message for event in await events.rest()]
 
     assert await stopping == 0
-    assert said[-1]["result"]["resultType"] == "complete"
-    assert said[-1]["result"]["_meta"][SUBSCRIPTION] == 1
+    assert reported[-1]["result"]["resultType"] == "complete"
+    assert reported[-1]["result"]["_meta"][SUBSCRIPTION] == 1
 
 
-async def test_what_may_have_been_missed_is_told(bare_talk: Talk) -> None:
+async def test_possibly_missed_changes_are_notified(bare_talk: Talk) -> None:
     """Ours: this era has no replay, so after a gap a listener is notified to read everything again (RES-4)."""
     listen: dict[str, Any] = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": [URIS[0]]}}
     async with _streaming(bare_talk, bare_talk.replicas.b, "subscriptions/listen", listen) as events:

@@ -60,14 +60,14 @@ async def _old(talk: Talk, stream: Replica) -> AsyncGenerator[Old]:
 
 
 @asynccontextmanager
-async def _hears_old(talk: Talk) -> AsyncGenerator[Events]:
+async def _listens_old(talk: Talk) -> AsyncGenerator[Events]:
     async with _old(talk, talk.replicas.b) as old:
         await old.initialize(talk.replicas.a)
         yield old.events
 
 
 @asynccontextmanager
-async def _hears_session(talk: Talk) -> AsyncGenerator[Events]:
+async def _listens_session(talk: Talk) -> AsyncGenerator[Events]:
     wire = await talk.wire()
     async with wire.listening(talk.replicas.b) as events:
         await events.next()
@@ -75,7 +75,7 @@ async def _hears_session(talk: Talk) -> AsyncGenerator[Events]:
 
 
 @asynccontextmanager
-async def _hears_listen(talk: Talk) -> AsyncGenerator[Events]:
+async def _listens_modern(talk: Talk) -> AsyncGenerator[Events]:
     wanted = {"toolsListChanged": True, "resourcesListChanged": True, "promptsListChanged": True}
     body = request("subscriptions/listen", {"_meta": META, "notifications": wanted})
     wire = Wire(talk.replicas, talk.slug, talk.key)
@@ -86,28 +86,28 @@ async def _hears_listen(talk: Talk) -> AsyncGenerator[Events]:
         yield events
 
 
-@pytest.mark.parametrize("hears", [_hears_old, _hears_session, _hears_listen])
-async def test_every_changed_list_is_noticed_on_every_transport(own_talk: Talk, hears: Any) -> None:
+@pytest.mark.parametrize("listens", [_listens_old, _listens_session, _listens_modern])
+async def test_every_changed_list_is_noticed_on_every_transport(own_talk: Talk, listens: Any) -> None:
     """MCP: the notifications that `listChanged` promises are sent for each list, whichever replica changed it (CAP-2,
     SRV-1).
     """
     await add(own_talk.gateway, own_talk.slug, "prompts", text_prompt("greet"))
-    opened: AbstractAsyncContextManager[Events] = hears(own_talk)
+    opened: AbstractAsyncContextManager[Events] = listens(own_talk)
     async with opened as events:
         for nouns, body, method in CHANGES:
             await add(own_talk.gateway, own_talk.slug, nouns, body)
             assert (await events.message())["method"] == method
 
 
-async def test_what_was_not_promised_is_not_told_on_the_old_transport(own_talk: Talk) -> None:
+async def test_undeclared_notices_are_not_sent_on_the_old_transport(own_talk: Talk) -> None:
     """MCP: notices only of what `initialize` declared (CAP-1)."""
-    async with _hears_old(own_talk) as events:
+    async with _listens_old(own_talk) as events:
         await add(own_talk.gateway, own_talk.slug, "prompts", text_prompt("greet"))
         await add(own_talk.gateway, own_talk.slug, "tools", static_tool("brand_new"))
         assert (await events.message())["method"] == "notifications/tools/list_changed"
 
 
-async def test_a_request_before_the_handshake_says_so(talk: Talk) -> None:
+async def test_a_request_before_the_handshake_is_refused_with_the_remedy(talk: Talk) -> None:
     """MCP: before `initialize` a server answers nothing but pings; ours: the refusal names what to send (SRV-1)."""
     async with _old(talk, talk.replicas.a) as old:
         for body in (request("tools/list"), call("echo", {"name": "you"}, request_id="c")):
@@ -132,8 +132,8 @@ async def test_a_cancelled_request_is_not_answered_on_the_old_transport(talk: Ta
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "gone"}}
         await old.post(talk.replicas.b, cancel)
         await old.post(talk.replicas.b, request("ping", None, "p"))
-        said = await old.events.message()
-    assert said["id"] == "p"
+        reported = await old.events.message()
+    assert reported["id"] == "p"
 
 
 async def test_messages_are_refused_once_the_replica_with_the_stream_is_gone(own_talk: Talk) -> None:

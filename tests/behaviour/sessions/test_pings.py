@@ -66,7 +66,7 @@ async def test_an_answer_keeps_the_stream_wherever_it_arrives(talk: Talk) -> Non
     assert all(len(name) >= 16 for name in names)
 
 
-async def test_whoever_answers_no_ping_loses_the_stream_and_not_the_session(talk: Talk) -> None:
+async def test_a_client_without_pongs_loses_the_stream_and_not_the_session(talk: Talk) -> None:
     """Ours: the stream of a client that is gone ends properly; old pings are not sent again (SRV-2, TEN-5)."""
     wire, other = await talk.wire(), await talk.wire()
     async with wire.listening(talk.replicas.a) as events:
@@ -94,7 +94,7 @@ async def test_whoever_answers_no_ping_loses_the_stream_and_not_the_session(talk
 async def test_the_sdks_client_keeps_its_stream(talk: Talk) -> None:
     """MCP: the SDK's client answers by itself, at whatever replica comes next (SRV-1)."""
     async with talk.replicas.client(talk.slug, talk.key, "legacy") as client:
-        await _hear_pings(talk, 4)
+        await _receive_pings(talk, 4)
         opened = [method for _, method in talk.replicas.turns].count("GET")
         await client.call_tool("echo", {"name": "x"})
 
@@ -104,7 +104,7 @@ async def test_the_sdks_client_keeps_its_stream(talk: Talk) -> None:
 async def test_the_sdks_client_of_the_old_transport_keeps_its_stream(talk: Talk) -> None:
     """MCP: the same over HTTP+SSE, whose session ends with its stream (SRV-1)."""
     async with talk.old_client(stream=talk.replicas.a, messages=talk.replicas.b) as client:
-        await _hear_pings(talk, 4)
+        await _receive_pings(talk, 4)
         await _echo(client)
 
 
@@ -118,7 +118,7 @@ async def test_an_old_stream_that_answers_no_ping_ends_with_its_session(talk: Ta
         events = Events(await stack.enter_async_context(opening))
         path = (await events.next()).data
         with talk.replicas.a.hurrying():
-            said = [event.message["method"] for event in await events.rest(seconds=PATIENCE_S)]
+            reported = [event.message["method"] for event in await events.rest(seconds=PATIENCE_S)]
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
         async def is_gone() -> bool:
@@ -126,11 +126,11 @@ async def test_an_old_stream_that_answers_no_ping_ends_with_its_session(talk: Ta
             assert answer.status_code in (202, 404)
             return answer.status_code == 404
 
-        assert said == ["ping", "ping"]
+        assert reported == ["ping", "ping"]
         await until(is_gone, seconds=PATIENCE_S)  # the stream ends a moment before its session
 
 
-async def _hear_pings(talk: Talk, count: int) -> None:
+async def _receive_pings(talk: Talk, count: int) -> None:
     """Let time pass until the one session with a stream has answered so many pings."""
     old, seen = _fields(talk, "*", b"a:"), set[bytes]()
 

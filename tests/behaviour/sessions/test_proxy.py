@@ -74,7 +74,7 @@ def _launch(program: Path, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"], env=variables)
 
 
-async def test_a_silent_stream_outlives_the_patience_of_a_proxy(impatient_talk: Talk, tmp_path: Path) -> None:
+async def test_a_silent_stream_outlives_the_timeout_of_a_proxy(impatient_talk: Talk, tmp_path: Path) -> None:
     """Ours: comments keep it open, nothing is held back or compressed, and an event comes at once (SRV-1)."""
     talk, replica = impatient_talk, impatient_talk.replicas.a
     assert KEEP_ALIVE_S == 15  # a quarter of what proxies ordinarily wait for
@@ -113,22 +113,22 @@ async def _answer(http: httpx2.AsyncClient, place: str, headers: dict[str, str],
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_progress_comes_through_a_proxy_as_it_is_told(talk: Talk, tmp_path: Path, mode: Mode) -> None:
+async def test_progress_passes_a_proxy_unbuffered(talk: Talk, tmp_path: Path, mode: Mode) -> None:
     """Ours: a proxy that buffers does not buffer streams (SRV-1)."""
-    told: list[float] = []
+    notified: list[float] = []
 
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
+    async def receive(progress: float, total: float | None, message: str | None) -> None:
         del total, message
-        told.append(progress)
+        notified.append(progress)
 
     async with (
         _proxied(talk.replicas.a.gateway, tmp_path) as url,
         httpx2.AsyncClient(verify=NO_TLS, headers={"authorization": f"Bearer {talk.key}"}, timeout=20) as http,
         Client(streamable_http_client(f"{url}/t/{talk.slug}/mcp", http_client=http), mode=mode) as client,
     ):
-        answer = await client.call_tool("count", {}, progress_callback=hear)
+        answer = await client.call_tool("count", {}, progress_callback=receive)
 
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert notified == [1, 2, 3, 4, 5, 6]
     assert not answer.is_error
     assert urlsplit(url).hostname == "127.0.0.1"
     assert len(talk.upstream.seen) == 1

@@ -78,7 +78,7 @@ async def acme(world: World) -> Acme:
     return Acme(gateway, world.redis, world.upstream, headers)
 
 
-async def test_a_session_is_refused_with_a_hint_and_goes_on_afterwards(acme: Acme) -> None:
+async def test_a_session_is_refused_with_a_hint_and_continues_afterwards(acme: Acme) -> None:
     """Ours: without Redis no session is known: 503 with a retry hint, then it works as before (SRV-4)."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with acme.client() as client:

@@ -64,14 +64,14 @@ async def test_a_call_in_flight_ends_with_a_clean_error(talk: Talk) -> None:
         await _until_cut(events)
 
     async with wire.listening(b, place) as events:
-        said = [event.message for event in await events.rest(seconds=10) if event.data]
+        reported = [event.message for event in await events.rest(seconds=10) if event.data]
     waited = time.monotonic() - killed
     async with wire.listening(b, place) as events:
         again = [event.message for event in await events.rest(seconds=10) if event.data]
 
-    assert said[-1]["id"] == "lost"
-    assert (said[-1]["error"]["code"], said[-1]["error"]["data"]["code"]) == (-32603, "call.replica_lost")
-    assert again == said
+    assert reported[-1]["id"] == "lost"
+    assert (reported[-1]["error"]["code"], reported[-1]["error"]["data"]["code"]) == (-32603, "call.replica_lost")
+    assert again == reported
     assert waited < 15  # the promise is 5 s; how busy this machine is must not decide
 
 
@@ -134,7 +134,7 @@ async def test_a_drained_replica_ends_its_streams_properly(talk: Talk) -> None:
     assert await stopping == 0
 
 
-async def test_a_call_that_outlives_the_drain_says_so(talk: Talk) -> None:
+async def test_a_call_that_outlives_the_drain_reports_it(talk: Talk) -> None:
     """Ours: a client that the end of a replica disconnected finds an answer at another one (SRV-3)."""
     a, b = talk.replicas.a, talk.replicas.b
     wire = await talk.wire()
@@ -146,9 +146,9 @@ async def test_a_call_that_outlives_the_drain_says_so(talk: Talk) -> None:
         await stopping
 
     async with wire.listening(b, place) as events:
-        said = [event.message for event in await events.rest() if event.data]
+        reported = [event.message for event in await events.rest() if event.data]
 
-    assert said[-1]["error"]["data"]["code"] == "call.replica_lost"
+    assert reported[-1]["error"]["data"]["code"] == "call.replica_lost"
 
 
 async def test_streams_recover_when_messages_are_lost(talk: Talk) -> None:

@@ -16,7 +16,9 @@ REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 
 
 def _progress(messages: list[dict[str, Any]]) -> list[Any]:
-    return [said["params"]["progress"] for said in messages if said.get("method") == "notifications/progress"]
+    return [
+        reported["params"]["progress"] for reported in messages if reported.get("method") == "notifications/progress"
+    ]
 
 
 async def _arrived(talk: Talk) -> None:
@@ -35,7 +37,7 @@ async def test_a_fast_answer_is_json(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_what_is_said_before_the_answer_begins_a_stream(talk: Talk, revision: str) -> None:
+async def test_messages_before_the_answer_begin_a_stream(talk: Talk, revision: str) -> None:
     """MCP: progress rides on the request's own stream; content-free events only where they exist (SRV-1)."""
     wire = await talk.wire(revision=revision)
 
@@ -50,10 +52,10 @@ async def test_what_is_said_before_the_answer_begins_a_stream(talk: Talk, revisi
     primed = [event for event in seen if not event.data]
     assert len(primed) == (1 if revision == "2025-11-25" else 0)
     assert all(event.retry is not None and event is seen[0] for event in primed)
-    said = [event.message for event in seen if event.data]
-    assert _progress(said) == [1, 2, 3, 4, 5, 6]
-    assert all(each["params"]["progressToken"] == "p" for each in said[:-1])
-    assert (said[-1]["id"], said[-1]["result"]["content"][0]["text"]) == ("c", "done")
+    reported = [event.message for event in seen if event.data]
+    assert _progress(reported) == [1, 2, 3, 4, 5, 6]
+    assert all(each["params"]["progressToken"] == "p" for each in reported[:-1])
+    assert (reported[-1]["id"], reported[-1]["result"]["content"][0]["text"]) == ("c", "done")
     ids = [event.id for event in seen]
     assert len(set(ids)) == len(ids)
     assert None not in ids
@@ -161,10 +163,10 @@ async def test_streams_run_beside_each_other(talk: Talk) -> None:
         for number, name in enumerate(("w", "x", "y", "z")):
             group.start_soon(run, name, number)
 
-    for name, said in found.items():
-        assert _progress(said) == [1, 2, 3, 4, 5, 6]
-        assert {each["params"]["progressToken"] for each in said[:-1]} == {name}
-        assert said[-1]["id"] == name
+    for name, reported in found.items():
+        assert _progress(reported) == [1, 2, 3, 4, 5, 6]
+        assert {each["params"]["progressToken"] for each in reported[:-1]} == {name}
+        assert reported[-1]["id"] == name
 
 
 async def test_a_result_larger_than_an_entry_is_not_lost(talk: Talk) -> None:
@@ -231,7 +233,7 @@ async def test_a_stream_that_never_was_ends_at_once(talk: Talk) -> None:
         assert (events.response.status_code, await events.rest()) == (204, [])
 
 
-async def test_a_client_that_takes_no_stream_gets_none(talk: Talk) -> None:
+async def test_a_client_without_event_streams_gets_none(talk: Talk) -> None:
     """MCP: GET needs `text/event-stream` in Accept, and a session (SRV-1)."""
     wire = await talk.wire()
 
@@ -277,7 +279,7 @@ async def test_a_stream_is_another_sessions_own_business(talk: Talk) -> None:
         assert events.response.status_code == 404
 
 
-async def test_whoever_takes_no_stream_gets_its_answer_as_json(talk: Talk) -> None:
+async def test_a_client_without_streams_gets_its_answer_as_json(talk: Talk) -> None:
     """Ours: an Accept header without `text/event-stream` is kept to, at the price of progress and questions (CAL-5)."""
     wire = await talk.wire(elicitation={})
 

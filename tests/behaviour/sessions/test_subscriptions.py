@@ -19,13 +19,13 @@ async def _subscribe(talk: Talk, wire: Wire, uri: str) -> None:
 
 
 async def _updated(events: Events) -> str:
-    said = await events.message()
-    assert said["method"] == UPDATED
-    uri: str = said["params"]["uri"]
+    reported = await events.message()
+    assert reported["method"] == UPDATED
+    uri: str = reported["params"]["uri"]
     return uri
 
 
-async def test_an_update_reaches_its_subscriber_wherever_it_was_said(talk: Talk) -> None:
+async def test_an_update_reaches_its_subscriber_from_any_replica(talk: Talk) -> None:
     """MCP: `resources/subscribe`, then `notifications/resources/updated`, over replicas (RES-4)."""
     wire, other = await talk.wire(), await talk.wire()
     await _subscribe(talk, wire, "note://1")
@@ -69,7 +69,7 @@ async def _next_id(events: Events, talk: Talk) -> str:
     return event.id
 
 
-async def test_after_unsubscribing_nothing_is_told(talk: Talk) -> None:
+async def test_after_unsubscribing_no_update_is_sent(talk: Talk) -> None:
     """MCP: `resources/unsubscribe` ends it (RES-4)."""
     wire = await talk.wire()
     for uri in ("note://1", "note://2"):
@@ -82,7 +82,7 @@ async def test_after_unsubscribing_nothing_is_told(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("uri", ["note://none", "", "file:///etc/passwd"])
-async def test_what_cannot_be_read_cannot_be_subscribed_to(talk: Talk, uri: str) -> None:
+async def test_an_unreadable_resource_cannot_be_subscribed_to(talk: Talk, uri: str) -> None:
     """Ours: a subscription reveals nothing that reading would not (RES-4)."""
     wire = await talk.wire()
 
@@ -91,7 +91,7 @@ async def test_what_cannot_be_read_cannot_be_subscribed_to(talk: Talk, uri: str)
     assert answer["error"]["code"] == -32002
 
 
-async def test_a_profile_is_told_of_what_it_shows_only(bare_talk: Talk) -> None:
+async def test_a_profile_is_notified_of_its_own_resources_only(bare_talk: Talk) -> None:
     """Ours: a subscriber that can no longer read a resource receives no more of it (RES-4, TEN-5)."""
     await add(bare_talk.gateway, bare_talk.slug, "profiles", {"name": "some", "include": [{"names": ["note://1"]}]})
     wire = Wire(bare_talk.replicas, f"{bare_talk.slug}/some", bare_talk.key)
@@ -158,15 +158,15 @@ async def test_no_two_events_of_a_session_have_one_id(bare_talk: Talk) -> None:
 
     for replica in (bare_talk.replicas.a, bare_talk.replicas.b, bare_talk.replicas.a):
         async with wire.listening(replica) as events:
-            told = [await events.next() for _ in range(3)]
-        assert [event.data != "" for event in told] == [False, True, True]
-        named += [event.id for event in told]
+            notified = [await events.next() for _ in range(3)]
+        assert [event.data != "" for event in notified] == [False, True, True]
+        named += [event.id for event in notified]
 
     assert None not in named
     assert len(set(named)) == len(named)
 
 
-async def test_what_was_not_promised_is_not_told(bare_talk: Talk) -> None:
+async def test_undeclared_notices_are_not_sent(bare_talk: Talk) -> None:
     """MCP: notices only of what was declared when the session was opened (CAP-1)."""
     wire = await bare_talk.wire()
     async with wire.listening(bare_talk.replicas.b) as events:
@@ -202,7 +202,7 @@ async def test_nothing_of_an_ended_session_stays(bare_talk: Talk, end: str) -> N
     assert (await wire.post(bare_talk.replicas.a, request("ping"))).status_code == (404 if end == "delete" else 401)
 
 
-async def test_delete_ends_what_is_running(talk: Talk) -> None:
+async def test_delete_ends_running_calls(talk: Talk) -> None:
     """MCP: the end of a session is the end of its calls, at whatever replica they run (SRV-1)."""
     wire = await talk.wire()
     talk.upstream.gate = asyncio.Event()

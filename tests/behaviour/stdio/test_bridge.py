@@ -85,7 +85,7 @@ async def test_arguments_that_are_mirrored_into_headers_are_bridged(acme: Tenant
             assert found["content"][0]["text"] == "in Zürich"
 
 
-async def test_the_server_asks_the_client_and_is_answered(acme: Tenant) -> None:
+async def test_the_server_asks_the_client_and_gets_an_answer(acme: Tenant) -> None:
     """MCP: requests of the server, progress and answers cross the bridge in a session (SRV-1)."""
     await acme.gateway.admin.patch("/tenants/acme/policy", json={"moderate": "confirm"})
     async with acme.bridged() as client:

@@ -60,7 +60,7 @@ async def client(request: pytest.FixtureRequest, acme: Tenant) -> AsyncGenerator
         yield await stack.enter_async_context(serving)
 
 
-async def test_each_line_that_is_no_message_is_answered_and_the_server_goes_on(client: RawClient) -> None:
+async def test_each_malformed_line_is_answered_and_the_server_continues(client: RawClient) -> None:
     """MCP: parse errors have the id null, and cost nothing else; empty lines cost nothing at all (CAL-5)."""
     await client.shake_hands()
     for line, code, request_id in LINES:

@@ -78,7 +78,7 @@ async def test_a_file_of_requests_is_served_and_nothing_is_left(pets_file: Path,
         (["--url", "http://127.0.0.1:1/t/a/mcp", "--key", "a b"], 2, "characters"),
     ],
 )
-async def test_what_cannot_be_served_is_refused_before_any_message(
+async def test_an_unservable_document_is_refused_before_any_message(
     arguments: list[str], code: int, reason: str, tmp_path: Path
 ) -> None:
     """Ours: one message on standard error, the documented exit code, and nothing on standard output (CLI-1)."""

@@ -32,19 +32,19 @@ def ask(key: str) -> dict[str, Any]:
 def tools_of(upstream: RecordingUpstream) -> dict[str, dict[str, Any]]:
     """Tools of every kind that matters to tasks, by name."""
     get, post = ({"http": {"method": method, "url": f"{upstream.url}/slow"}} for method in ("GET", "POST"))
-    said = {"return": {"text": "{{ first.content.name }}"}}
+    reported = {"return": {"text": "{{ first.content.name }}"}}
     both = {"return": {"text": "{{ first.content.name }} {{ second.content.name }}"}}
     steps: dict[str, list[dict[str, Any]]] = {
-        "asks": [ask("first"), said],
+        "asks": [ask("first"), reported],
         "asks_both": [{"gather": [ask("first"), ask("second")]}, both],
         "asks_twice": [ask("first"), ask("second"), both],
         "reads": [get, {"return": {"text": "read"}}],
         "writes": [post, {"return": {"text": "written"}}],
-        "writes_then_asks": [post, ask("first"), said],
+        "writes_then_asks": [post, ask("first"), reported],
         "roots": [{"roots": {"key": "places"}, "as": "places"}, {"return": {"text": "{{ places | size }}"}}],
         "errs": [{"return": {"text": "no", "isError": True}}],
     }
-    first = {"kind": "steps", "steps": [ask("first"), get, said]}
+    first = {"kind": "steps", "steps": [ask("first"), get, reported]}
     forbidden = {"execution": {"taskSupport": "forbidden"}}
     slow = {"kind": "steps", "steps": [get, {"return": {"text": "read"}}]}
     return {

@@ -71,7 +71,7 @@ async def test_only_a_client_that_declared_tasks_in_the_request_gets_one(
         upstream.gate.set()
 
 
-async def test_a_tool_that_forbids_tasks_is_none(client: TaskClient, upstream: RecordingUpstream) -> None:
+async def test_a_tool_that_forbids_tasks_makes_none(client: TaskClient, upstream: RecordingUpstream) -> None:
     """Ours: `taskSupport: forbidden` holds, however long the call takes (SAF-7)."""
     upstream.gate = asyncio.Event()
     async with anyio.create_task_group() as group:
@@ -117,9 +117,7 @@ async def test_a_task_may_ask_again_after_an_answer(client: TaskClient) -> None:
     assert (await client.wait(task))["result"]["content"][0]["text"] == "Ada Lovelace"
 
 
-async def test_what_was_done_before_a_question_is_not_done_again(
-    client: TaskClient, upstream: RecordingUpstream
-) -> None:
+async def test_steps_before_a_question_run_once(client: TaskClient, upstream: RecordingUpstream) -> None:
     """Ours: between its rounds a task remembers what its call has done (SAF-4)."""
     task = await client.start("writes_then_asks")
     await client.wait(task, "input_required")

@@ -51,7 +51,7 @@ class Notes:
         return self.replicas.a.gateway
 
     @asynccontextmanager
-    async def told(self, *uris: str, at: Replica | None = None) -> AsyncGenerator[AsyncIterator[str]]:
+    async def notified(self, *uris: str, at: Replica | None = None) -> AsyncGenerator[AsyncIterator[str]]:
         """The URIs of the updates that a client receives, in 2026-07-28, at the second replica by default."""
         headers = {"accept": ACCEPT, "mcp-protocol-version": MODERN, "mcp-method": LISTEN}
         params = {"notifications": {"resourceSubscriptions": list(uris)}, "_meta": META}
@@ -76,8 +76,8 @@ class Notes:
         wire = Wire(self.replicas, place, key or self.key)
         opened = self._session(wire, uris) if era == "handshake" else self._listening(wire, uris)
         try:
-            async with opened as said:
-                yield Following(said, wire)
+            async with opened as reported:
+                yield Following(reported, wire)
         finally:
             await wire.close()
 
@@ -141,26 +141,26 @@ class Notes:
 class Following:
     """A client that receives notifications of its subscriptions."""
 
-    said: AsyncIterator[dict[str, Any]]
+    reported: AsyncIterator[dict[str, Any]]
     wire: Wire
 
     async def next(self) -> str:
         """The next notification, in short: the part after `notifications/`, and the resource's URI."""
         with anyio.fail_after(PATIENCE_S):
-            message = await anext(self.said)
+            message = await anext(self.reported)
         return " ".join([message["method"].removeprefix("notifications/"), *_uri_of(message)])
 
     async def rest(self) -> list[str]:
         """All notifications until its stream ends."""
         with anyio.fail_after(PATIENCE_S * 2):
-            return [message["method"] async for message in self.said if "method" in message]
+            return [message["method"] async for message in self.reported if "method" in message]
 
 
 def _uri_of(message: dict[str, Any]) -> list[str]:
     return [message["params"]["uri"]] if "uri" in message.get("params", {}) else []
 
 
-async def heard(updates: AsyncIterator[str], *, seconds: float = 10) -> str:
+async def received(updates: AsyncIterator[str], *, seconds: float = 10) -> str:
     """The next update."""
     with anyio.fail_after(seconds):
         return await anext(updates)

@@ -35,12 +35,14 @@ async def _ends(notes: Notes, servers: TestServers, client: Any) -> None:
 
 
 @eras
-@pytest.mark.parametrize("is_heard", [True, False])
-async def test_a_revoked_key_hears_no_more(notes: Notes, servers: TestServers, era: Era, is_heard: bool) -> None:
+@pytest.mark.parametrize("is_received", [True, False])
+async def test_a_revoked_key_gets_no_more_updates(
+    notes: Notes, servers: TestServers, era: Era, is_received: bool
+) -> None:
     """Ours: its streams and subscriptions end, also where the event about the key is lost (RES-4, RES-6, TEN-2)."""
     key = await notes.gateway.create_key(notes.slug)
     async with notes.following(era, "note://1", key=key) as client, notes.following(era, "note://1") as other:
-        with nullcontext() if is_heard else notes.replicas.a.muted():
+        with nullcontext() if is_received else notes.replicas.a.muted():
             path = f"/tenants/{notes.slug}/keys/key_{key.split('_')[2]}/revoke"
             (await notes.gateway.admin.post(path)).raise_for_status()
         await _ends(notes, servers, client)
@@ -49,7 +51,7 @@ async def test_a_revoked_key_hears_no_more(notes: Notes, servers: TestServers, e
 
 
 @eras
-async def test_a_key_that_expires_hears_no_more(notes: Notes, servers: TestServers, era: Era) -> None:
+async def test_an_expired_key_gets_no_more_updates(notes: Notes, servers: TestServers, era: Era) -> None:
     """Ours: no event reports that a key has expired; a check finds it, and its subscriptions end (RES-4, RES-6,
     TEN-2).
     """
@@ -63,7 +65,7 @@ async def test_a_key_that_expires_hears_no_more(notes: Notes, servers: TestServe
 
 
 @eras
-async def test_a_profile_that_loses_a_resource_hears_no_more_of_it(notes: Notes, era: Era) -> None:
+async def test_a_profile_that_loses_a_resource_gets_no_more_updates_of_it(notes: Notes, era: Era) -> None:
     """Ours: a resource that a profile no longer shows is not notified there, and still is elsewhere (RES-4, TEN-5)."""
     await add(notes.gateway, notes.slug, "profiles", {"name": "some", "include": [{"names": ["note://*"]}]})
     async with (
@@ -74,10 +76,10 @@ async def test_a_profile_that_loses_a_resource_hears_no_more_of_it(notes: Notes,
         path = f"/tenants/{notes.slug}/profiles/some"
         (await notes.gateway.admin.patch(path, json=body)).raise_for_status()
         await notes.touch("note://1", "note://2")
-        told = {await client.next(), await client.next()}
+        notified = {await client.next(), await client.next()}
         elsewhere = [await other.next(), await other.next()]
 
-    assert told == {"resources/list_changed", "resources/updated note://2"}
+    assert notified == {"resources/list_changed", "resources/updated note://2"}
     assert elsewhere == ["resources/updated note://1", "resources/updated note://2"]
 
 
@@ -102,7 +104,7 @@ async def test_a_profile_that_is_gone_shows_nothing(notes: Notes, era: Era) -> N
 
 
 @eras
-async def test_a_deleted_resource_is_told_of_no_more(notes: Notes, era: Era) -> None:
+async def test_a_deleted_resource_has_no_more_updates(notes: Notes, era: Era) -> None:
     """Ours: an absent resource has not changed; other subscriptions stay (RES-4, RES-5)."""
     async with notes.following(era, "note://1", "note://2") as client:
         path = f"/tenants/{notes.slug}/resources"
@@ -110,7 +112,7 @@ async def test_a_deleted_resource_is_told_of_no_more(notes: Notes, era: Era) -> 
         (await notes.gateway.admin.delete(f"{path}/{found[0]['id']}")).raise_for_status()
         refused = await notes.gateway.admin.post(f"{path}/updated", json={"uri": "note://1"})
         await notes.touch("note://2")
-        told = {await client.next(), await client.next()}
+        notified = {await client.next(), await client.next()}
 
     assert refused.status_code == 404
-    assert told == {"resources/list_changed", "resources/updated note://2"}
+    assert notified == {"resources/list_changed", "resources/updated note://2"}

@@ -33,7 +33,7 @@ class House:
     tenants: Mapping[str, Notes]
     clients: Mapping[Place, Following]
 
-    async def tell(self, *affected: Place, method: str) -> None:
+    async def notify(self, *affected: Place, method: str) -> None:
         """The listed clients are notified once, and no other, before all of them receive the fence."""
         for place in affected:
             assert await self.clients[place].next() == method
@@ -70,23 +70,23 @@ async def _is_shown(notes: Notes, profile: str) -> bool:
 
 
 @eras
-async def test_a_changed_list_is_told_to_whom_it_is_shown(notes: Notes, era: Era) -> None:
+async def test_a_changed_list_is_notified_where_it_is_shown(notes: Notes, era: Era) -> None:
     """Ours: neither another tenant nor another profile receives it, for each kind of list (CAP-2, TEN-5)."""
     async with AsyncExitStack() as stack:
         house = await _open(stack, notes, era)
         one = house.tenants["one"]
         for nouns, body in _primitives("left", "second").items():
             await add(notes.gateway, one.slug, nouns, body)
-            await house.tell(("one", "left"), method=f"{nouns}/list_changed")
+            await house.notify(("one", "left"), method=f"{nouns}/list_changed")
         for nouns, body in _primitives("right", "second").items():
             await add(notes.gateway, house.tenants["two"].slug, nouns, body)
-            await house.tell(("two", "right"), method=f"{nouns}/list_changed")
+            await house.notify(("two", "right"), method=f"{nouns}/list_changed")
         await add(notes.gateway, one.slug, "tools", static_tool("nobody"))  # no profile shows it
-        await house.tell(method="")
+        await house.notify(method="")
         rules = {
             "include": [{"names": ["left_*", "note://left_*", FENCE]}, {"names": ["right_*"], "families": ["tool"]}]
         }
         path = f"/tenants/{one.slug}/profiles/left"
         (await notes.gateway.admin.put(path, json=rules)).raise_for_status()
-        await house.tell(("one", "left"), method="tools/list_changed")
+        await house.notify(("one", "left"), method="tools/list_changed")
         (await notes.gateway.admin.delete(f"/tenants/{house.tenants['two'].slug}")).raise_for_status()

@@ -26,7 +26,7 @@ async def _post(notes: Notes, path: str, body: dict[str, Any] | None = None) -> 
 
 
 @eras
-async def test_clients_keep_what_they_have_until_an_activation(notes: Notes, era: Era) -> None:
+async def test_clients_keep_the_active_version_until_an_activation(notes: Notes, era: Era) -> None:
     """Ours: a proposal is sent to no client; activation and rollback reach the other replica's at once (OAS-6)."""
     document = pets(notes.upstream.url)
     served = {"/openapi.json": json.dumps(document).encode()}
@@ -35,11 +35,11 @@ async def test_clients_keep_what_they_have_until_an_activation(notes: Notes, era
     del document["paths"]["/pets"]["get"]
     document["paths"]["/toys"] = {"get": {"operationId": "list_toys", "responses": {"200": {"description": "ok"}}}}
     before = await _tools(notes)
-    async with notes.following(era, NOTES[0]) as told:
+    async with notes.following(era, NOTES[0]) as notified:
         served["/openapi.json"] = json.dumps(document).encode()
         proposal = (await _post(notes, "/refresh"))["proposal"]
         await notes.touch(NOTES[0])
-        assert await told.next() == f"resources/updated {NOTES[0]}"  # and nothing was sent before
+        assert await notified.next() == f"resources/updated {NOTES[0]}"  # and nothing was sent before
         assert await _tools(notes) == before
         notes.upstream.gate = asyncio.Event()
         notes.upstream.arrived.clear()
@@ -47,11 +47,11 @@ async def test_clients_keep_what_they_have_until_an_activation(notes: Notes, era
             tasks.start_soon(_call_the_removed, notes)
             await notes.upstream.arrived.wait()
             await _post(notes, f"/versions/{proposal['version']}/activate")
-            assert await told.next() == "tools/list_changed"
+            assert await notified.next() == "tools/list_changed"
             assert await _tools(notes) == before - {"list_pets"} | {"list_toys"}
             notes.upstream.gate.set()
         await _post(notes, "/versions/1/activate")
-        assert await told.next() == "tools/list_changed"
+        assert await notified.next() == "tools/list_changed"
         assert await _tools(notes) == before
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.updates.conftest import INTERVAL_S, Notes, heard
+from tests.behaviour.updates.conftest import INTERVAL_S, Notes, received
 from tests.support.primitives import add
 from tests.support.replicas import until
 
@@ -37,16 +37,16 @@ async def _failed(notes: Notes, watch: dict[str, Any]) -> None:
     await _until(notes, has_failed)
 
 
-async def test_what_stands_there_now_is_told(notes: Notes) -> None:
+async def test_the_polled_content_is_notified(notes: Notes) -> None:
     """Ours: subscribers receive a change that was not reported, from the replica that polled (RES-5)."""
     notes.upstream.headers = (("ETag", '"1"'),)
     watch = await notes.watch("note://1")
     await _looked(notes, watch)
-    async with notes.told("note://1") as at_b, notes.told("note://1", at=notes.replicas.a) as at_a:
+    async with notes.notified("note://1") as at_b, notes.notified("note://1", at=notes.replicas.a) as at_a:
         notes.upstream.body, notes.upstream.headers = b"two", (("ETag", '"2"'),)
         await notes.pass_time(INTERVAL_S + 1)
         with notes.replicas.a.hurrying(), notes.replicas.b.hurrying():
-            assert [await heard(at_b, seconds=20), await heard(at_a)] == ["note://1", "note://1"]
+            assert [await received(at_b, seconds=20), await received(at_a)] == ["note://1", "note://1"]
 
     async def is_noted() -> bool:
         return (await _state(notes, watch))["changed_at"] is not None
@@ -69,7 +69,7 @@ async def test_a_failing_look_is_shown_and_no_update(notes: Notes) -> None:
     assert (state["fault"], state["changed_at"]) == ("the URL responded with status 500", None)
 
 
-async def test_a_stored_credential_goes_along(notes: Notes) -> None:
+async def test_a_stored_credential_is_sent_with_polls(notes: Notes) -> None:
     """Ours: to its own origin, and it cannot be deleted under the watch (RES-5, TEN-4)."""
     secret = {"name": "token", "place": "bearer", "value": "s3cr3t-word", "origins": [notes.upstream.url]}
     await add(notes.gateway, notes.slug, "credentials", secret)
@@ -93,7 +93,7 @@ async def test_a_stored_credential_goes_along(notes: Notes) -> None:
         ({"url": "https://user:password@example.com/"}, "/url"),
     ],
 )
-async def test_what_could_never_be_looked_at_is_refused(notes: Notes, body: dict[str, Any], pointer: str) -> None:
+async def test_an_impossible_watch_is_refused(notes: Notes, body: dict[str, Any], pointer: str) -> None:
     """Ours: a clear answer that points into the body (RES-5)."""
     secret = {"name": "token", "place": "bearer", "value": "s3cr3t-word", "origins": [notes.upstream.url]}
     await add(notes.gateway, notes.slug, "credentials", secret)
@@ -145,9 +145,9 @@ async def test_a_killed_replicas_looks_are_made_by_the_other(notes: Notes) -> No
     """Ours: no look belongs to a replica for longer than it lives (RES-5, SRV-3)."""
     watch = await notes.watch("note://1")
     await _looked(notes, watch)
-    async with notes.told("note://1", at=notes.replicas.a) as updates:
+    async with notes.notified("note://1", at=notes.replicas.a) as updates:
         notes.replicas.b.kill()
         notes.upstream.body = b"two"
         await notes.pass_time(INTERVAL_S + 1)
         with notes.replicas.a.hurrying():
-            assert await heard(updates, seconds=30) == "note://1"
+            assert await received(updates, seconds=30) == "note://1"

@@ -7,20 +7,20 @@ from typing import Any, cast
 import anyio
 
 from gateway.catalog.updates.signatures import new_secret, sign
-from tests.behaviour.updates.conftest import Notes, heard
+from tests.behaviour.updates.conftest import Notes, received
 from tests.support.documents import pets
 from tests.support.primitives import add
 from tests.support.replicas import until
 from tests.support.servers import execute, fetch_value
 
 
-async def test_a_signed_delivery_reaches_whoever_follows(notes: Notes) -> None:
+async def test_a_signed_delivery_reaches_every_subscriber(notes: Notes) -> None:
     """Ours: a delivery to one replica reaches the other, also for a template's instance (RES-5)."""
     hook = await notes.webhook()
-    async with notes.told("note://1", "row://7") as updates:
+    async with notes.notified("note://1", "row://7") as updates:
         one = await notes.deliver(hook, {"uri": "note://1", "type": "changed"})
         both = await notes.deliver(hook, {"uris": ["row://7", "note://2"]})
-        assert [await heard(updates), await heard(updates)] == ["note://1", "row://7"]
+        assert [await received(updates), await received(updates)] == ["note://1", "row://7"]
 
     assert (one.status_code, both.status_code) == (202, 202), (one.text, both.text)
 
@@ -35,13 +35,13 @@ async def test_a_delivery_counts_once(notes: Notes) -> None:
         answer = await notes.deliver(hook, {"uri": "note://1"}, delivery="msg_same", to=to)
         statuses.append(answer.status_code)
 
-    async with notes.told("note://1", "note://2") as updates:
+    async with notes.notified("note://1", "note://2") as updates:
         for _ in range(4):
             async with anyio.create_task_group() as tasks:
                 for number in range(5):
                     tasks.start_soon(deliver, number)
         await notes.deliver(hook, {"uri": "note://2"})
-        assert [await heard(updates), await heard(updates)] == ["note://1", "note://2"]
+        assert [await received(updates), await received(updates)] == ["note://1", "note://2"]
 
     assert sorted(statuses) == [202] + [409] * 19
 
@@ -151,24 +151,24 @@ _NOT_SIGNED: tuple[dict[str, Any], ...] = (
 )
 
 
-async def test_what_is_not_signed_now_is_refused(notes: Notes) -> None:
+async def test_an_invalid_signature_is_refused(notes: Notes) -> None:
     """Ours: wrong, old or unsigned deliveries notify no client (RES-5)."""
     hook = await notes.webhook()
-    async with notes.told("note://1", "note://2") as updates:
+    async with notes.notified("note://1", "note://2") as updates:
         for more in _NOT_SIGNED:
             refused = await notes.deliver(hook, {"uri": "note://1"}, **more)
             assert (refused.status_code, refused.json()["code"]) == (400, "input.invalid"), more
         assert (await notes.deliver(hook, {"uri": "note://2"})).status_code == 202
-        assert await heard(updates) == "note://2"
+        assert await received(updates) == "note://2"
 
 
-async def test_another_tenants_signature_is_none(notes: Notes) -> None:
+async def test_another_tenants_signature_is_refused(notes: Notes) -> None:
     """Ours: a webhook takes what its own secret has signed, under its own tenant alone (RES-5, TEN-5)."""
     other = f"{notes.slug}-other"
     await notes.gateway.create_tenant(other)
     theirs = (await notes.gateway.admin.post(f"/tenants/{other}/webhooks", json={"name": "cms"})).json()
     hook = await notes.webhook()
-    async with notes.told("note://1", "note://2") as updates:
+    async with notes.notified("note://1", "note://2") as updates:
         refused = [
             await notes.deliver(theirs, {"uri": "note://1"}, path=hook["status"]["path"]),
             await notes.deliver(hook, {"uri": "note://1"}, path=hook["status"]["path"].replace(notes.slug, other)),
@@ -177,7 +177,7 @@ async def test_another_tenants_signature_is_none(notes: Notes) -> None:
             await notes.deliver(theirs, {"uri": "note://1"}),
         ]
         await notes.deliver(hook, {"uri": "note://2"})
-        assert await heard(updates) == "note://2"
+        assert await received(updates) == "note://2"
 
     assert [answer.status_code for answer in refused] == [400, 404, 404, 404, 422]
 
@@ -214,17 +214,17 @@ _SAYING_NOTHING: tuple[tuple[object, int, str | None], ...] = (
 )
 
 
-async def test_a_body_that_says_nothing_is_refused_and_may_come_again(notes: Notes) -> None:
+async def test_an_empty_delivery_is_refused_and_may_come_again(notes: Notes) -> None:
     """Ours: a clear answer that points into the body; all of its resources are notified, or none (RES-5)."""
     hook = await notes.webhook()
-    async with notes.told("note://1", "note://2") as updates:
+    async with notes.notified("note://1", "note://2") as updates:
         for number, (body, status, pointer) in enumerate(_SAYING_NOTHING):
             refused = await notes.deliver(hook, body, delivery=f"msg_{number}")
             assert refused.status_code == status, refused.text
             if pointer is not None:
                 assert refused.json()["errors"][0]["pointer"] == pointer
             assert (await notes.deliver(hook, {"uri": "note://2"}, delivery=f"msg_{number}")).status_code == 202
-            assert await heard(updates) == "note://2"
+            assert await received(updates) == "note://2"
 
 
 async def test_only_post_is_taken(notes: Notes) -> None:
@@ -240,9 +240,9 @@ async def test_without_redis_a_delivery_may_come_again(notes: Notes) -> None:
     hook = await notes.webhook()
     with notes.replicas.a.muted():
         away = await notes.deliver(hook, {"uri": "note://1"}, delivery="msg_1")
-    async with notes.told("note://1") as updates:
+    async with notes.notified("note://1") as updates:
         again = await notes.deliver(hook, {"uri": "note://1"}, delivery="msg_1")
-        assert await heard(updates) == "note://1"
+        assert await received(updates) == "note://1"
 
     assert (away.status_code, again.status_code) == (503, 202)
     assert int(away.headers["retry-after"]) >= 1

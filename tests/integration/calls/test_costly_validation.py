@@ -41,7 +41,7 @@ def _costly() -> DeferredCheck:
     return DeferredCheck(validator=validator, instance=b"{}")
 
 
-async def test_a_dear_value_that_conforms_is_taken() -> None:
+async def test_an_expensive_valid_value_is_accepted() -> None:
     """Ours: a large value is checked, if not on the event loop (ISO-2)."""
     validator, value = _validator(DEAR), {"x": [10**30, *range(20_000)]}
 
@@ -49,7 +49,7 @@ async def test_a_dear_value_that_conforms_is_taken() -> None:
     assert await CostlyValidation().check(ACME, validator, value) == ()
 
 
-async def test_many_dear_checks_of_one_tenant_wait_and_share_a_warm_process() -> None:
+async def test_expensive_checks_of_one_tenant_wait_and_share_a_warm_process() -> None:
     """Ours: a tenant with 24 dear checks at once waits for its turns; none is refused (ISO-2, ISO-3)."""
     checks, found = CostlyValidation(command=WORKER), list[object]()
 
@@ -65,7 +65,7 @@ async def test_many_dear_checks_of_one_tenant_wait_and_share_a_warm_process() ->
 
 
 @pytest.mark.usefixtures("real_workers")
-async def test_a_dear_value_that_does_not_conform_says_where() -> None:
+async def test_an_expensive_invalid_value_is_refused_with_its_place() -> None:
     """Ours: the reason comes back from the child process with its place (CAL-2)."""
     faults = await CostlyValidation().check(ACME, _validator(DEAR), {"x": [*range(20_000), 1.5]})
 
@@ -150,7 +150,7 @@ async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
     assert caught.value.faults[0].pointer == "/x"
 
 
-async def test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run() -> None:
+async def test_an_unchecked_result_reports_that_the_tool_has_run() -> None:
     """Ours: a busy check after the call is no refusal of the call."""
     definition = json.dumps({"outputSchema": {"type": "object"}}).encode()
     results = ResultChecks(CostlyValidation(slot_pool=FairSlotPool("checks", slots=0, queue=0)))

@@ -12,21 +12,21 @@ import pytest
 from gateway.domain.fairness.share import FairSlotPool
 from gateway.errors import HandlerFailed
 from gateway.upstream.client import UpstreamClient
-from tests.integration.upstream.loopback import body, loopback, says
-from tests.support.household import ACME, Household
+from tests.integration.upstream.loopback import body, loopback, states
+from tests.support.handler_bench import ACME, HandlerBench
 
 VALUE = {"items": [{"id": number, "text": "x" * 50} for number in range(20_000)], "next": "abc"}
 RAW = json.dumps(VALUE).encode()
 
 
 @asynccontextmanager
-async def household() -> AsyncGenerator[tuple[Household, FairSlotPool, str]]:
+async def handler_bench() -> AsyncGenerator[tuple[HandlerBench, FairSlotPool, str]]:
     """A tenant whose upstream always answers 1.5 MB, and the room; only one such body fits into the tenant's share."""
-    answer = says(body(RAW, "Content-Type: application/json"))
+    answer = states(body(RAW, "Content-Type: application/json"))
     async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         pool = upstream.room.slot_pool
         assert pool.try_take(ACME.tenant, pool.share - 2)
-        yield Household(upstream), pool, f"http://{server.authority}/"
+        yield HandlerBench(upstream), pool, f"http://{server.authority}/"
 
 
 def _get(url: str, **result: object) -> dict[str, object]:
@@ -35,7 +35,7 @@ def _get(url: str, **result: object) -> dict[str, object]:
 
 async def test_calls_with_several_bodies_do_not_wait_for_one_another() -> None:
     """Ours: a step and an inner call release the room of their body before the next one is read (ISO-3, CAL-4)."""
-    async with household() as (house, pool, url):
+    async with handler_bench() as (house, pool, url):
         house.has_tool("big", _get(url))
         house.has_tool("part", _get(url, keep=["/next"]))
         get = {"request": {"method": "GET", "url": url, "result": {"keep": ["/next"]}}}
@@ -63,7 +63,7 @@ async def test_calls_with_several_bodies_do_not_wait_for_one_another() -> None:
 @pytest.mark.parametrize("family", ["tool", "resource", "prompt"])
 async def test_every_end_of_a_call_releases_its_room(family: str) -> None:
     """Ours: results, failures and cancellations leave nothing behind (ISO-3)."""
-    async with household() as (house, pool, url):
+    async with handler_bench() as (house, pool, url):
         before = pool.busy
         for name, handler in (("whole", _get(url)), ("broken", _get(url, pointer="/missing"))):
             house.has_tool(name, handler)

@@ -81,7 +81,7 @@ async def test_an_account_counts_for_its_terms_only(world: _World) -> None:
         await world.connect(elsewhere)
 
 
-async def test_a_person_who_was_denied_meanwhile_connects_nothing(world: _World) -> None:
+async def test_a_person_denied_in_between_connects_nothing(world: _World) -> None:
     """Ours: between the page and the stored account, a denial counts (TEN-4)."""
     await people.deny_person(world.person.tenant, world.catalog, world.person.id, by=BY)
     with pytest.raises(Forbidden):

@@ -58,7 +58,7 @@ from gateway.store.kinds.singletons import POLICY
 from tests.integration.catalog.conftest import Changes
 from tests.integration.store.samples import NOW, make_issuer, make_person
 from tests.support.documents import pets
-from tests.support.household import Desk
+from tests.support.handler_bench import CallJournal
 from tests.support.keys import new_key
 from tests.support.live_offers import offer_of, offered_tool
 from tests.support.live_sources import declare_live, live_draft
@@ -404,7 +404,7 @@ async def test_time_runs_out_before_and_after_the_decision(office: Office) -> No
     assert office.actions.count("approval.expired") == 2
 
 
-async def test_a_changed_tool_or_policy_is_asked_again(office: Office) -> None:
+async def test_a_changed_tool_or_policy_needs_a_new_approval(office: Office) -> None:
     """Ours: an approval under another definition or policy does not run (SAF-3)."""
     for changed in ({"tool_digest": "bb"}, {"tool_digest": "bb", "policy_version": 99}):
         before = await office.open()
@@ -547,7 +547,7 @@ async def test_a_page_is_filtered_by_the_database(office: Office) -> None:
     assert await ids(subject="bot", tool="other", state=ApprovalState.PENDING) == [second.id]
 
 
-async def test_what_was_asked_is_not_readable_at_rest(office: Office) -> None:
+async def test_the_request_of_an_approval_is_sealed(office: Office) -> None:
     """Ours: request and warnings are sealed with the tenant's data key, bound to the approval (TEN-4)."""
     asked, other = await office.open(), await office.open(office.call(digest=b"other"))
     async with office.catalog.store.transaction(office.tenant) as db:
@@ -570,10 +570,10 @@ async def test_there_is_no_approval_of_another_tenant(office: Office) -> None:
 
 
 def _waiting_call(office: Office, timeout_s: float) -> Invocation:
-    desk = Desk()
+    journal = CallJournal()
     peer = TalkingPeer(approval_timeout_s=timeout_s)
     action = ("call", "delete_pet")
-    return Invocation(CallPipeline(desk, desk), office.agent, peer, None, correlation_id="c", action=action)
+    return Invocation(CallPipeline(journal, journal), office.agent, peer, None, correlation_id="c", action=action)
 
 
 async def _attach(*_: object) -> Any:

@@ -33,7 +33,7 @@ def _lists(changes: Changes) -> tuple[Snapshots, StoredAllowLists]:
     return snapshots, StoredAllowLists(changes.catalog.store, snapshots)
 
 
-async def test_a_list_is_stored_in_one_spelling_and_what_changed_is_audited(changes: Changes) -> None:
+async def test_a_list_is_stored_in_one_spelling_and_changes_are_audited(changes: Changes) -> None:
     """Ours: entries are compared as they are stored; the trail names those that came and went (ISO-5, SAF-4)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     written = ["Billing.Internal:8443", "[FD00:0::5]:8080", " 10.0.0.5:8080 ", "[::ffff:10.0.0.5]:8080"]

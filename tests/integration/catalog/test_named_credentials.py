@@ -65,7 +65,7 @@ async def test_a_credential_is_for_calls_and_for_no_answer(changes: Changes) -> 
     assert await _secrets(changes).named(tenant, "none") is None
 
 
-async def test_a_credential_goes_on_for_a_minute_without_a_database(
+async def test_a_credential_works_for_a_minute_without_a_database(
     changes: Changes, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: calls that only read go on with what they had when the database went away, then no longer (SRV-4)."""
@@ -193,7 +193,7 @@ async def test_a_profile_that_keys_are_bound_to_stays(changes: Changes) -> None:
     await PROFILES.remove(tenant, catalog, "small", by=BY)
 
 
-async def test_default_is_there_and_nobodys_to_change(changes: Changes) -> None:
+async def test_default_exists_and_cannot_be_changed(changes: Changes) -> None:
     """Ours: every tenant has `default`, in lists and by name, and it is everything (CAP-1)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     for name in ("default", "hooks"):
@@ -228,7 +228,7 @@ async def test_a_profile_keeps_its_rules(changes: Changes) -> None:
     assert await PROFILES.get(tenant, catalog, "small") == saved
 
 
-async def test_an_update_keeps_the_secret_and_what_is_not_sent(changes: Changes) -> None:
+async def test_an_update_keeps_the_secret_and_absent_members(changes: Changes) -> None:
     """Ours: the scopes change, the secret and the origins stay; a new secret replaces the old one (TEN-4)."""
     tenant, catalog = changes.tenant.id, with_options(changes.catalog, public_url="https://gateway.example")
     cache, urls = _secrets(changes), {"authorization_url": "https://a.example/a", "token_url": "https://a.example/t"}

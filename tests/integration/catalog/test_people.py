@@ -131,7 +131,7 @@ async def test_issuers_are_bounded_and_need_tls(changes: Changes, issuer: Issuer
     assert issuer.name == "corp"
 
 
-async def test_a_change_of_an_issuer_ends_what_its_people_opened(changes: Changes, issuer: Issuer) -> None:
+async def test_a_change_of_an_issuer_ends_streams_of_its_people(changes: Changes, issuer: Issuer) -> None:
     """Ours: each person has another version then, which streams and cached callers are compared with (TEN-2)."""
     tenant, ada = changes.tenant.id, _person(changes, issuer, "ada")
     await people.store_person(changes.catalog.store, ada)

@@ -119,7 +119,7 @@ async def test_clients_that_register_themselves_take_no_place_of_administrators(
     assert counts == (1, 1)
 
 
-async def test_what_has_ended_goes_and_what_lives_stays(changes: Changes) -> None:
+async def test_ended_rows_are_deleted_and_live_ones_stay(changes: Changes) -> None:
     """Ours: a round of one tenant deletes nothing of another, and is due again when the next row ends (IDN-2)."""
     acme, other = changes.tenant.id, (await tenants.create_tenant(changes.catalog, "other", "Other", by=BY)).id
     names = {tenant: await _fill(changes, tenant) for tenant in (acme, other)}

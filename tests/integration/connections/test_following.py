@@ -95,7 +95,7 @@ async def store(database_url: str) -> AsyncGenerator[Store]:
 
 
 @dataclass(slots=True)
-class Doors:
+class FollowerAccess:
     """Permitted followers; during an outage it is unknown."""
 
     ended: set[str] = field(default_factory=set[str])
@@ -130,7 +130,7 @@ def _parts(
         views,
         Cursors(sealer.derive("cursors")),
         recheck_s=recheck_s,
-        still_valid=still_valid or Doors(),
+        still_valid=still_valid or FollowerAccess(),
     )
     return Replica(store, snapshots, connections)
 
@@ -151,19 +151,19 @@ async def asking(store: Store) -> AsyncGenerator[Replica]:
         yield made
 
 
-def _tell(replica: Replica, tenant: TenantId, revision: int) -> None:
+def _notify(replica: Replica, tenant: TenantId, revision: int) -> None:
     """Effect of an event in the application."""
     replica.snapshots.note(tenant, revision)
     replica.connections.refresh(tenant, revision)
 
 
-async def test_a_follower_adopts_what_an_event_tells_of(replica: Replica) -> None:
+async def test_a_follower_adopts_the_revision_of_an_event(replica: Replica) -> None:
     """Ours: an event brings every follower of the tenant to the new revision, and no other tenant's (CON-2)."""
     acme, globex = await replica.create("acme"), await replica.create("globex")
     first, second, other = Received(), Received(), Received()
-    for tenant, heard in ((acme, first), (acme, second), (globex, other)):
-        replica.connections.subscribe(await replica.show(tenant), heard)
-    _tell(replica, acme, await replica.advance(acme))
+    for tenant, arrived in ((acme, first), (acme, second), (globex, other)):
+        replica.connections.subscribe(await replica.show(tenant), arrived)
+    _notify(replica, acme, await replica.advance(acme))
     await first.until(2)
     await second.until(2)
 
@@ -179,16 +179,16 @@ async def test_code_that_was_registered_before_a_follower_joined_is_adopted(stor
     made = _parts(store, NEVER, code=code)
     async with made.connections:
         acme = await made.create("acme")
-        shown, heard = await made.show(acme), Received()
+        shown, arrived = await made.show(acme), Received()
         code.generation += 1
         made.connections.renew(code.generation)  # no follower yet
         assert not made.connections.is_current(shown)
         assert made.connections.has_new_code
 
-        made.connections.subscribe(shown, heard)
-        await heard.until(1)
+        made.connections.subscribe(shown, arrived)
+        await arrived.until(1)
 
-    assert heard.revisions == [(1, 1)]
+    assert arrived.revisions == [(1, 1)]
 
 
 async def test_a_burst_of_events_is_loaded_once_or_twice(replica: Replica) -> None:
@@ -196,80 +196,80 @@ async def test_a_burst_of_events_is_loaded_once_or_twice(replica: Replica) -> No
     acme = await replica.create("acme")
     followers = [Received() for _ in range(50)]
     shown = await replica.show(acme)
-    for heard in followers:
-        replica.connections.subscribe(shown, heard)
+    for arrived in followers:
+        replica.connections.subscribe(shown, arrived)
     revisions = [await replica.advance(acme) for _ in range(20)]
     with capture_logs() as lines:
         for revision in revisions:
-            _tell(replica, acme, revision)
-        for heard in followers:
-            await heard.until(revisions[-1])
+            _notify(replica, acme, revision)
+        for arrived in followers:
+            await arrived.until(revisions[-1])
 
     assert [line["event"] for line in lines].count("snapshot_loaded") == 1
-    assert all(heard.revisions == [(1, 21)] for heard in followers)
+    assert all(arrived.revisions == [(1, 21)] for arrived in followers)
 
 
-async def test_an_old_event_tells_nobody(replica: Replica) -> None:
+async def test_an_old_event_notifies_no_follower(replica: Replica) -> None:
     """Ours: events are hints; only a newer revision is adopted (CON-2)."""
     acme = await replica.create("acme")
     await replica.advance(acme)
-    heard = Received()
-    replica.connections.subscribe(await replica.show(acme), heard)
+    arrived = Received()
+    replica.connections.subscribe(await replica.show(acme), arrived)
     for revision in (0, 1, 2, 2):
-        _tell(replica, acme, revision)
-    _tell(replica, acme, await replica.advance(acme))
-    await heard.until(3)
+        _notify(replica, acme, revision)
+    _notify(replica, acme, await replica.advance(acme))
+    await arrived.until(3)
 
-    assert heard.revisions == [(2, 3)]
+    assert arrived.revisions == [(2, 3)]
 
 
-async def test_what_moved_between_opening_and_following_is_not_missed(replica: Replica) -> None:
+async def test_changes_between_opening_and_following_are_not_missed(replica: Replica) -> None:
     """Ours: a late follower is notified of earlier changes (CON-1)."""
     acme = await replica.create("acme")
     shown = await replica.show(acme)
-    _tell(replica, acme, await replica.advance(acme))
-    heard = Received()
-    replica.connections.subscribe(shown, heard)
-    await heard.until(2)
+    _notify(replica, acme, await replica.advance(acme))
+    arrived = Received()
+    replica.connections.subscribe(shown, arrived)
+    await arrived.until(2)
 
 
-async def test_what_a_request_finds_out_reaches_the_followers(replica: Replica) -> None:
+async def test_a_revision_found_by_a_request_reaches_the_followers(replica: Replica) -> None:
     """Ours: followers never lag behind what the same replica already shows others (CON-2)."""
     acme = await replica.create("acme")
-    heard = Received()
-    replica.connections.subscribe(await replica.show(acme), heard)
+    arrived = Received()
+    replica.connections.subscribe(await replica.show(acme), arrived)
     await replica.advance(acme)
     replica.snapshots.invalidate_all()
     await replica.show(acme)
-    await heard.until(2)
+    await arrived.until(2)
 
 
 async def test_a_lost_event_is_repaired_by_the_timer(asking: Replica) -> None:
     """Ours: without any event the database is asked, and only the newest is shown (SRV-4, CON-2)."""
     acme = await asking.create("acme")
-    heard = Received()
-    asking.connections.subscribe(await asking.show(acme), heard)
+    arrived = Received()
+    asking.connections.subscribe(await asking.show(acme), arrived)
     await asking.advance(acme)
-    await heard.until(2)
+    await arrived.until(2)
     await asking.advance(acme)
-    await heard.until(3)
+    await arrived.until(3)
 
 
 async def test_a_gap_is_repaired_at_once(replica: Replica) -> None:
     """Ours: after a possible loss of events, no follower waits for the timer (SRV-4)."""
     acme = await replica.create("acme")
-    heard = Received()
-    replica.connections.subscribe(await replica.show(acme), heard)
+    arrived = Received()
+    replica.connections.subscribe(await replica.show(acme), arrived)
     await replica.advance(acme)
     replica.connections.recheck_all()
-    await heard.until(2)
+    await arrived.until(2)
 
 
-async def test_followers_of_a_lost_tenant_are_told_once(asking: Replica) -> None:
+async def test_followers_of_a_lost_tenant_are_notified_once(asking: Replica) -> None:
     """Ours: a tenant that is gone has no followers, event or not (TEN-1)."""
     acme, globex = await asking.create("acme"), await asking.create("globex")
-    told, found = Received(), Received()
-    leave = asking.connections.subscribe(await asking.show(acme), told)
+    notified, found = Received(), Received()
+    leave = asking.connections.subscribe(await asking.show(acme), notified)
     asking.connections.subscribe(await asking.show(globex), found)
     asking.connections.forget(acme)
     await asking.remove(globex)
@@ -277,29 +277,29 @@ async def test_followers_of_a_lost_tenant_are_told_once(asking: Replica) -> None
     asking.connections.forget(acme)
     leave()
 
-    assert told.revisions == found.revisions == [(1, None)]
+    assert notified.revisions == found.revisions == [(1, None)]
     assert asking.connections.subscriber_count == 0
     with pytest.raises(NotFound):
         await asking.show(globex)
 
 
-async def test_whoever_left_hears_nothing_and_a_broken_listener_stops_nobody(replica: Replica) -> None:
+async def test_a_former_follower_gets_nothing_and_a_broken_one_stops_no_other(replica: Replica) -> None:
     """Ours: one follower cannot keep the others from what is new (CON-2)."""
     acme = await replica.create("acme")
     shown = await replica.show(acme)
-    gone, heard = Received(), Received()
+    gone, arrived = Received(), Received()
 
     def broken(_: Registry, __: Registry | None) -> None:
         raise ValueError("a bug")
 
     leave = replica.connections.subscribe(shown, gone)
     replica.connections.subscribe(shown, broken)
-    replica.connections.subscribe(shown, heard)
+    replica.connections.subscribe(shown, arrived)
     leave()
     leave()
     with capture_logs() as lines:
-        _tell(replica, acme, await replica.advance(acme))
-        await heard.until(2)
+        _notify(replica, acme, await replica.advance(acme))
+        await arrived.until(2)
 
     assert gone.revisions == []
     assert "follower_failed" in [line["event"] for line in lines]
@@ -308,11 +308,11 @@ async def test_whoever_left_hears_nothing_and_a_broken_listener_stops_nobody(rep
 async def test_a_request_keeps_the_registry_it_has_taken(replica: Replica) -> None:
     """Ours: a swap breaks no request that is under way (CON-1)."""
     acme = await replica.create("acme")
-    heard = Received()
+    arrived = Received()
     async with replica.connections.open(_principal(acme)) as registry:
-        replica.connections.subscribe(registry, heard)
-        _tell(replica, acme, await replica.advance(acme))
-        await heard.until(2)
+        replica.connections.subscribe(registry, arrived)
+        _notify(replica, acme, await replica.advance(acme))
+        await arrived.until(2)
         assert registry.revision == 1
         assert replica.connections.open_count == 1
 
@@ -323,31 +323,31 @@ async def test_following_ends_with_the_connections(store: Store) -> None:
     """Ours: nothing of a closed part runs on."""
     made = _parts(store, 0.01)
     acme = await made.create("acme")
-    heard = Received()
+    arrived = Received()
     async with made.connections:
-        made.connections.subscribe(await made.show(acme), heard)
+        made.connections.subscribe(await made.show(acme), arrived)
     await made.advance(acme)
     made.connections.refresh(acme, 2)
     made.connections.recheck_all()
     await anyio.wait_all_tasks_blocked()
 
-    assert heard.revisions == []
+    assert arrived.revisions == []
 
 
-async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: Store) -> None:
+async def test_each_revision_releases_followers_without_permission(store: Store) -> None:
     """Ours: a key's end moves the catalog, so its followers end also without an event about the key (TEN-2)."""
-    infrastructure = Doors()
+    infrastructure = FollowerAccess()
     made = _parts(store, NEVER, infrastructure)
     async with made.connections:
         acme = await made.create("acme")
         first, second, other = Received(), Received(), Received()
-        for heard, key in ((first, "key_1"), (second, "key_1"), (other, "key_2")):
-            made.connections.subscribe(await made.show(acme, key), heard)
+        for arrived, key in ((first, "key_1"), (second, "key_1"), (other, "key_2")):
+            made.connections.subscribe(await made.show(acme, key), arrived)
         infrastructure.ended.add("key_1")
-        _tell(made, acme, await made.advance(acme))
-        for heard in (first, second):
-            await heard.until(None)
-        _tell(made, acme, await made.advance(acme))
+        _notify(made, acme, await made.advance(acme))
+        for arrived in (first, second):
+            await arrived.until(None)
+        _notify(made, acme, await made.advance(acme))
         await other.until(3)
 
         assert made.connections.subscriber_count == 1
@@ -357,7 +357,7 @@ async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: 
 
 async def test_a_key_that_ends_without_a_change_is_found_by_the_timer(store: Store) -> None:
     """Ours: expiry moves no catalog; the timer checks, and again during an outage (TEN-2, SRV-4)."""
-    infrastructure = Doors(is_away=True)
+    infrastructure = FollowerAccess(is_away=True)
     made = _parts(store, 0.02, infrastructure)
     async with made.connections:
         acme, globex = await made.create("acme"), await made.create("globex")
@@ -376,7 +376,7 @@ async def test_a_key_that_ends_without_a_change_is_found_by_the_timer(store: Sto
         assert stays.revisions == []
 
 
-async def test_revisions_that_come_while_keys_are_asked_for_are_not_missed(store: Store) -> None:
+async def test_revisions_during_a_key_check_are_not_missed(store: Store) -> None:
     """Ours: a slow answer about a key delays no one's news until the timer (CON-2)."""
     asked, go_on = anyio.Event(), anyio.Event()
 
@@ -387,14 +387,14 @@ async def test_revisions_that_come_while_keys_are_asked_for_are_not_missed(store
 
     made = _parts(store, NEVER, slow)
     async with made.connections:
-        acme, heard = await made.create("acme"), Received()
-        made.connections.subscribe(await made.show(acme), heard)
-        _tell(made, acme, await made.advance(acme))
+        acme, arrived = await made.create("acme"), Received()
+        made.connections.subscribe(await made.show(acme), arrived)
+        _notify(made, acme, await made.advance(acme))
         with anyio.fail_after(10):
             await asked.wait()
-        _tell(made, acme, await made.advance(acme))
+        _notify(made, acme, await made.advance(acme))
         go_on.set()
-        await heard.until(3)
+        await arrived.until(3)
 
 
 @pytest.mark.parametrize("tokens", [("active", "revoked"), ("revoked", "active")])
@@ -414,7 +414,7 @@ async def test_a_revoked_token_ends_its_own_streams_only(store: Store, tokens: t
                 made.connections.subscribe(shown, received[token])
         made.connections.recheck_all()
         await received["revoked"].until(None)
-        _tell(made, acme, await made.advance(acme))
+        _notify(made, acme, await made.advance(acme))
         await received["active"].until(2)
 
         assert made.connections.subscriber_count == 1

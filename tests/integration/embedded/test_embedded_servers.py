@@ -133,7 +133,7 @@ async def test_an_orphaned_server_is_ended_before_its_data_is_used(data_dir: Pat
         assert await anyio.to_thread.run_sync(_end, orphan) == 0
 
 
-async def test_a_pid_file_that_names_somebody_else_is_ignored(data_dir: Path) -> None:
+async def test_a_pid_file_of_another_process_is_ignored(data_dir: Path) -> None:
     """Ours: a number that now belongs to another process does not keep PostgreSQL from starting."""
     async with EmbeddedServers(data_dir):
         pid_file = data_dir / "servers" / "postgres" / "postmaster.pid"
@@ -161,7 +161,7 @@ async def test_a_creation_that_was_cut_short_is_repeated(tmp_path: Path, monkeyp
     assert not partial.exists()
 
 
-async def test_data_of_another_version_is_left_alone(tmp_path: Path) -> None:
+async def test_data_of_another_version_is_not_touched(tmp_path: Path) -> None:
     """Ours: data that this PostgreSQL cannot read is reported, not touched."""
     data = tmp_path / "servers" / "postgres"
     data.mkdir(parents=True)
@@ -172,7 +172,7 @@ async def test_data_of_another_version_is_left_alone(tmp_path: Path) -> None:
     assert (data / "PG_VERSION").read_text() == "12\n"
 
 
-async def test_a_server_that_cannot_start_says_why(data_dir: Path) -> None:
+async def test_a_server_that_cannot_start_reports_the_reason(data_dir: Path) -> None:
     """Ours: the last words of a failed server are in the error, and nothing stays behind."""
     settings = data_dir / "servers" / "postgres" / "postgresql.conf"
     settings.write_text("no_such_setting = 1\n")
@@ -214,7 +214,7 @@ def test_programs_in_a_private_folder_are_copied_to_where_they_can_be_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a virtual environment in a closed home folder is no obstacle, and the copy is made once."""
-    nobody = Account.named("nobody")
+    unprivileged = Account.named("nobody")
     package = postgres_programs(None, tmp_path).parents[1]
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
@@ -222,9 +222,9 @@ def test_programs_in_a_private_folder_are_copied_to_where_they_can_be_run(
         (private / name).symlink_to(package.with_name(name))
     monkeypatch.setattr(sys, "path", [str(private), *sys.path])
 
-    copied = postgres_programs(nobody, tmp_path / "unreachable")
+    copied = postgres_programs(unprivileged, tmp_path / "unreachable")
     assert tmp_path not in copied.parents
-    assert postgres_programs(nobody, tmp_path / "unreachable") == copied
+    assert postgres_programs(unprivileged, tmp_path / "unreachable") == copied
     shutil.rmtree(copied.parents[3])
 
 
@@ -310,7 +310,7 @@ async def test_a_server_that_ends_again_and_again_ends_its_block(data_dir: Path)
     assert kills == 4
 
 
-async def test_an_error_of_the_block_stays_what_it_was(data_dir: Path) -> None:
+async def test_an_error_of_the_block_stays_unchanged(data_dir: Path) -> None:
     """Ours: a program with embedded servers catches its own errors as without them."""
     cause = ValueError("why")
     with pytest.raises(DatabaseUnavailable) as caught:

@@ -96,7 +96,7 @@ def test_a_taken_port_is_replaced_by_a_free_one() -> None:
         assert httpx.get(f"http://127.0.0.1:{second}/opening-hours", trust_env=False).is_success
 
 
-def test_a_slow_answer_does_not_hold_up_the_end() -> None:
+def test_a_slow_answer_does_not_delay_the_end() -> None:
     """Ours: Ctrl-C ends the example while its slow route is counting."""
     with serving(build_upstream(Library()), port=0) as port:
         slow = f"http://127.0.0.1:{port}/stock-count?seconds=20"

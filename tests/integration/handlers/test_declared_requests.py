@@ -22,7 +22,7 @@ from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
 from tests.integration.upstream.loopback import Exchange, Loopback, loopback
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
@@ -31,7 +31,7 @@ from tests.support.upstream import RecordingUpstream, recording_upstream
 class Place:
     """A tenant, and the one API that it may reach."""
 
-    house: Household
+    house: HandlerBench
     api: RecordingUpstream
 
     def http(self, method: str = "GET", path: str = "/x", **more: object) -> dict[str, object]:
@@ -47,7 +47,7 @@ class Place:
 async def place() -> AsyncGenerator[Place]:
     """A tenant without primitives and an API that answers `{"ok":true}`."""
     async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
-        yield Place(Household(upstream), api)
+        yield Place(HandlerBench(upstream), api)
 
 
 def _code(result: Mapping[str, Any]) -> str:
@@ -55,7 +55,7 @@ def _code(result: Mapping[str, Any]) -> str:
     return code
 
 
-async def test_a_request_is_what_was_declared_with_its_places_filled(place: Place) -> None:
+async def test_a_request_is_the_declared_one_with_its_places_filled(place: Place) -> None:
     """Ours: path and query are percent-encoded, bodies are built from trees, fixed headers go out."""
     place.house.has_tool(
         "orders",
@@ -100,7 +100,7 @@ async def test_a_value_that_would_name_another_path_is_refused(place: Place, val
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "é", "\x00"])
-async def test_a_value_that_cannot_stand_in_a_header_is_refused(place: Place, value: str) -> None:
+async def test_a_value_that_no_header_can_hold_is_refused(place: Place, value: str) -> None:
     """Ours: no argument makes a second header (TEN-5)."""
     place.house.has_tool("reads", place.handler(headers={"X-Kind": "{{ kind }}"}))
 
@@ -245,17 +245,17 @@ async def _never(exchange: Exchange) -> bool:
 
 
 @asynccontextmanager
-async def _hanging() -> AsyncGenerator[tuple[Household, Loopback]]:
+async def _hanging() -> AsyncGenerator[tuple[HandlerBench, Loopback]]:
     """A tenant whose tool `hangs` asks an API that never answers."""
     async with loopback(_never) as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
-        house = Household(upstream)
+        house = HandlerBench(upstream)
         url = f"http://{api.authority}/"
         house.has_tool("hangs", {"kind": "http", "method": "GET", "url": url, "timeout_s": 0.1})
         house.has_tool("hangs_long", {"kind": "http", "method": "GET", "url": url})
         yield house, api
 
 
-async def test_a_request_that_takes_too_long_is_given_up() -> None:
+async def test_a_request_that_takes_too_long_times_out() -> None:
     """Ours: the declared time limit ends the call (CAL-4)."""
     async with _hanging() as (house, _):
         with anyio.fail_after(30):
@@ -272,10 +272,10 @@ async def test_a_cancelled_request_is_recorded_and_its_connection_closed() -> No
                 group.cancel_scope.cancel()
             await api.hung_up.wait()
 
-        assert house.desk.lines == ["call hangs_long call cancelled"]
+        assert house.journal.lines == ["call hangs_long call cancelled"]
 
 
-async def test_a_resource_is_what_the_upstream_says_it_is(place: Place) -> None:
+async def test_a_resource_has_the_type_of_the_upstream(place: Place) -> None:
     """Ours: text is text, bytes are a blob, each in its own type (RES-1)."""
     place.house.has_template("pet://{id}", place.handler(path="/pets/{{ id }}"))
     read = await place.house.read("pet://7")
@@ -333,11 +333,11 @@ async def test_a_resource_that_the_upstream_does_not_give(place: Place, status: 
         await place.house.read("pet://7")
 
 
-@pytest.mark.parametrize("said", [b'["x"]', b'[{"role":"user","content":"x"}]', b'[{"role":"system"}]', b"[null]"])
-async def test_messages_of_a_wrong_shape_from_the_upstream(place: Place, said: bytes) -> None:
+@pytest.mark.parametrize("reported", [b'["x"]', b'[{"role":"user","content":"x"}]', b'[{"role":"system"}]', b"[null]"])
+async def test_messages_of_a_wrong_shape_from_the_upstream(place: Place, reported: bytes) -> None:
     """Ours: a wrong shape is reported as one, and is no crash (CAL-4)."""
     place.house.has_prompt("asks", place.handler())
-    place.api.body = b'{"messages":' + said + b"}"
+    place.api.body = b'{"messages":' + reported + b"}"
 
     with pytest.raises(HandlerFailed, match="the form that the protocol requires"):
         await place.house.get("asks")
@@ -503,7 +503,7 @@ async def test_an_operation_that_is_gone_costs_its_own_calls(place: Place) -> No
     assert "callPet" in result["content"][0]["text"]
 
 
-async def test_code_sends_through_the_same_door(place: Place) -> None:
+async def test_code_sends_through_the_same_guard(place: Place) -> None:
     """Ours: the client that code is given is guarded, and encodes what it is given (PRG-1)."""
 
     async def sends(context: Context) -> Mapping[str, object]:
@@ -554,13 +554,13 @@ async def test_code_posts_once_though_it_runs_twice(place: Place) -> None:
 
 async def test_a_request_of_code_that_failed_is_not_sent_again_either(place: Place) -> None:
     """Ours: the effect of a request without a response is unknown, so no later round repeats it (SAF-3)."""
-    said: list[str] = []
+    reported: list[str] = []
 
     async def orders(context: Context) -> str:
         try:
             await context.http.post(f"{place.api.url}/orders")
         except UpstreamError as error:
-            said.append(error.message)
+            reported.append(error.message)
         return (await context.ask("Sure?")).action
 
     place.house.has_code(Family.TOOL, "orders", orders)
@@ -572,10 +572,10 @@ async def test_a_request_of_code_that_failed_is_not_sent_again_either(place: Pla
     await place.house.call("orders", {}, peer.answered(**{key: accepted() for key in asked.value.input_requests}))
 
     assert len(place.api.seen) == 1
-    assert len(said) == 2
+    assert len(reported) == 2
 
 
-async def test_code_with_a_body_that_is_no_json_or_an_answer_that_is_none(place: Place) -> None:
+async def test_code_with_a_body_that_is_no_json_or_no_answer(place: Place) -> None:
     """Ours: both are clean errors of the handler (CAL-4)."""
 
     async def posts(context: Context) -> str:
@@ -592,12 +592,12 @@ async def test_code_with_a_body_that_is_no_json_or_an_answer_that_is_none(place:
     assert _code(await place.house.call("parses")) == HandlerFailed.code
 
 
-async def test_what_is_confirmed_is_the_request(place: Place) -> None:
+async def test_the_confirmed_request_is_the_sent_one(place: Place) -> None:
     """Ours: digest and summary are those of what is sent (SAF-3)."""
     place.house.has_tool("deletes", place.handler("DELETE", "/pets/{{ id }}"), safety=Safety.DANGEROUS)
 
     await place.house.call("deletes", {"id": 1}, TalkingPeer())
     await place.house.call("deletes", {"id": 2}, TalkingPeer())
 
-    digests = [record.digest for record in place.house.desk.records]
+    digests = [record.digest for record in place.house.journal.records]
     assert digests[0] == digests[1] != digests[2]

@@ -99,7 +99,7 @@ async def place(certificate: Path) -> AsyncGenerator[Place]:
         yield place
 
 
-async def test_a_client_is_what_its_document_says(place: Place) -> None:
+async def test_a_client_is_described_by_its_document(place: Place) -> None:
     """MCP: the document is fetched once in ten minutes, for each tenant apart (IDN-2)."""
     for tenant in (ACME, ACME, OTHER):
         client = await place.find(tenant=tenant)
@@ -176,7 +176,7 @@ async def test_a_place_inside_is_not_dialled(certificate: Path) -> None:
         assert place.server.seen == []
 
 
-async def test_a_document_that_does_not_end_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_document_that_does_not_end_times_out(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a slow server holds a place for a bounded time (IDN-2)."""
     monkeypatch.setattr(client_documents, "DOCUMENT_FETCH_S", 0.05)
     place.server.gate = anyio.Event()  # type: ignore[assignment]  # only `wait` and `set` are used

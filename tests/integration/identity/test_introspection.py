@@ -35,7 +35,7 @@ URL = "https://gateway.example/t/acme/mcp"
 
 
 @dataclass(slots=True)
-class Desk:
+class IntrospectionBench:
     """The gateway's introspection, and the tokens of one issuer; `opened` has the reads of the client's secret."""
 
     tokens: OpaqueTokens
@@ -50,7 +50,7 @@ class Desk:
 
 
 @pytest.fixture
-async def desk() -> AsyncGenerator[Desk]:
+async def bench() -> AsyncGenerator[IntrospectionBench]:
     """An issuer that is asked about all tokens."""
     async with recording_upstream() as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         tokens = OpaqueTokens(new_issuer(server))
@@ -64,59 +64,61 @@ async def desk() -> AsyncGenerator[Desk]:
             opened.append(wanted.version)
             return INTROSPECTION_SECRET
 
-        yield Desk(tokens, issuer, Introspection(upstream, open_secret), opened)
+        yield IntrospectionBench(tokens, issuer, Introspection(upstream, open_secret), opened)
 
 
-async def test_one_request_serves_all_callers_of_a_token(desk: Desk) -> None:
+async def test_one_request_serves_all_callers_of_a_token(bench: IntrospectionBench) -> None:
     """Ours: concurrent and later checks share an answer; the secret is read once per version of the issuer (TEN-2)."""
-    desk.tokens.add("token-of-ada", URL, groups=["keepers"])
-    found = await asyncio.gather(*(desk.verify("token-of-ada") for _ in range(20)))
-    desk.tokens.add("token-of-bob", URL, sub="bob")
-    bob = await desk.verify("token-of-bob")
-    desk.issuer = replace(desk.issuer, version=2)
-    await desk.verify("token-of-ada")
+    bench.tokens.add("token-of-ada", URL, groups=["keepers"])
+    found = await asyncio.gather(*(bench.verify("token-of-ada") for _ in range(20)))
+    bench.tokens.add("token-of-bob", URL, sub="bob")
+    bob = await bench.verify("token-of-bob")
+    bench.issuer = replace(bench.issuer, version=2)
+    await bench.verify("token-of-ada")
 
     assert {(one.person.subject, one.person.groups) for one in found} == {("ada", frozenset({"keepers"}))}
     assert all(0 < one.fresh_s <= 30 for one in found)
     assert bob.person.subject == "bob"
-    assert desk.tokens.asked == ["token-of-ada", "token-of-bob", "token-of-ada"]
-    assert desk.opened == [1, 2]
+    assert bench.tokens.asked == ["token-of-ada", "token-of-bob", "token-of-ada"]
+    assert bench.opened == [1, 2]
 
 
-async def test_an_answer_never_counts_beyond_the_end_of_its_token(desk: Desk) -> None:
+async def test_an_answer_never_counts_beyond_the_end_of_its_token(bench: IntrospectionBench) -> None:
     """Ours: a token that ends soon is asked about again at its end, not at the end of the cache time (TEN-2)."""
-    desk.tokens.add("token-of-ada", URL)
-    end = int(desk.tokens.states["token-of-ada"]["iat"]) + 2  # type: ignore[call-overload]  # no bytes
-    desk.tokens.add("token-of-ada", URL, exp=end)
+    bench.tokens.add("token-of-ada", URL)
+    end = int(bench.tokens.states["token-of-ada"]["iat"]) + 2  # type: ignore[call-overload]  # no bytes
+    bench.tokens.add("token-of-ada", URL, exp=end)
 
-    assert (await desk.verify("token-of-ada")).fresh_s <= 2
+    assert (await bench.verify("token-of-ada")).fresh_s <= 2
 
 
-async def test_a_refused_token_is_not_asked_about_again_at_once(desk: Desk) -> None:
+async def test_a_refused_token_is_not_introspected_again_at_once(bench: IntrospectionBench) -> None:
     """Ours: a client that repeats a refused token costs the issuer one request in three seconds (ISO-6)."""
     for _ in range(10):
         with pytest.raises(TokenRejected):
-            await desk.verify("invented-token")
+            await bench.verify("invented-token")
 
-    assert desk.tokens.asked == ["invented-token"]
+    assert bench.tokens.asked == ["invented-token"]
 
 
-async def test_known_tokens_do_not_wait_for_unknown_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_known_tokens_do_not_wait_for_unknown_ones(
+    bench: IntrospectionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ours: while invented tokens fill every place at a slow issuer, a known token has its own; few wait (ISO-6)."""
     monkeypatch.setattr(introspection, "MAX_WAITING_LOOKUPS", 10)
-    client = desk.issuer.introspection
+    client = bench.issuer.introspection
     assert client is not None
-    desk.issuer = replace(desk.issuer, introspection=replace(client, cache_s=0))
-    desk.tokens.add("token-of-ada", URL)
-    await desk.verify("token-of-ada")
-    server, desk.tokens.issuer.upstream.gate = desk.tokens.issuer.upstream, asyncio.Event()
+    bench.issuer = replace(bench.issuer, introspection=replace(client, cache_s=0))
+    bench.tokens.add("token-of-ada", URL)
+    await bench.verify("token-of-ada")
+    server, bench.tokens.issuer.upstream.gate = bench.tokens.issuer.upstream, asyncio.Event()
     server.arrived.clear()
-    crowd = [asyncio.create_task(desk.verify(f"invented-{number}")) for number in range(14)]
+    crowd = [asyncio.create_task(bench.verify(f"invented-{number}")) for number in range(14)]
     await asyncio.wait_for(server.arrived.wait(), 10)
     with pytest.raises(Unavailable, match="wait"):
-        await desk.verify("invented-late")
+        await bench.verify("invented-late")
     seen = len(server.seen)
-    known = asyncio.create_task(desk.verify("token-of-ada"))
+    known = asyncio.create_task(bench.verify("token-of-ada"))
     with anyio.fail_after(10):
         while not [each for each in server.seen[seen:] if b"token-of-ada" in each.body]:  # noqa: ASYNC110  # no event
             await anyio.sleep(0.01)
@@ -128,86 +130,88 @@ async def test_known_tokens_do_not_wait_for_unknown_ones(desk: Desk, monkeypatch
     assert all(isinstance(outcome, TokenRejected) for outcome in outcomes)
 
 
-async def test_invented_tokens_use_up_nothing_of_verified_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_invented_tokens_use_up_nothing_of_verified_ones(
+    bench: IntrospectionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ours: a JWT of the issuer is asked about while the tenant's limit of invented ones is used up (ISO-6)."""
-    monkeypatch.setattr(desk.asks, "_all", TokenBuckets(rate=1e-6, burst=1))
-    monkeypatch.setattr(desk.asks, "_each", TokenBuckets(rate=1e-6, burst=1))
-    keys = desk.tokens.issuer
-    token = await desk.verify(desk.tokens.add("token-of-ada", URL))
+    monkeypatch.setattr(bench.asks, "_all", TokenBuckets(rate=1e-6, burst=1))
+    monkeypatch.setattr(bench.asks, "_each", TokenBuckets(rate=1e-6, burst=1))
+    keys = bench.tokens.issuer
+    token = await bench.verify(bench.tokens.add("token-of-ada", URL))
     with pytest.raises(TokenRejected):
-        await desk.verify("invented-token")
+        await bench.verify("invented-token")
     with pytest.raises(LimitExceeded):
-        await desk.verify("invented-again")
+        await bench.verify("invented-again")
 
-    jwt = desk.tokens.add(keys.token(URL), URL)
-    assert (await desk.asks.confirm(ACME, jwt, token)).person.subject == "ada"
+    jwt = bench.tokens.add(keys.token(URL), URL)
+    assert (await bench.asks.confirm(ACME, jwt, token)).person.subject == "ada"
     with pytest.raises(TokenRejected):  # revoked
-        await desk.asks.confirm(ACME, keys.token(URL, jti="1"), token)
+        await bench.asks.confirm(ACME, keys.token(URL, jti="1"), token)
     with pytest.raises(LimitExceeded):
-        await desk.asks.confirm(ACME, keys.token(URL, jti="2"), token)
+        await bench.asks.confirm(ACME, keys.token(URL, jti="2"), token)
     bob = replace(token, person=replace(token.person, subject="bob"))
     with pytest.raises(TokenRejected):
-        await desk.asks.confirm(ACME, keys.token(URL, sub="bob"), bob)
+        await bench.asks.confirm(ACME, keys.token(URL, sub="bob"), bob)
 
 
-async def test_a_stream_goes_on_only_while_the_issuer_vouches_for_its_token(desk: Desk) -> None:
+async def test_a_stream_continues_only_while_the_issuer_vouches_for_its_token(bench: IntrospectionBench) -> None:
     """Ours: revoked tokens, issuers that do not answer, and those that are not asked any more end streams (TEN-2)."""
-    jwt = desk.tokens.add(desk.tokens.issuer.token(URL), URL)
-    opaque = desk.tokens.add("token-of-ada", URL)
-    client = desk.issuer.introspection
+    jwt = bench.tokens.add(bench.tokens.issuer.token(URL), URL)
+    opaque = bench.tokens.add("token-of-ada", URL)
+    client = bench.issuer.introspection
     assert client is not None
-    eager = replace(desk.issuer, introspection=replace(client, cache_s=0))
-    silent = replace(desk.issuer, introspection=None)
+    eager = replace(bench.issuer, introspection=replace(client, cache_s=0))
+    silent = replace(bench.issuer, introspection=None)
 
-    active = [await desk.asks.is_active(ACME, eager, token) for token in (jwt, opaque)]
-    unasked = [await desk.asks.is_active(ACME, silent, token) for token in (jwt, opaque)]
-    desk.tokens.is_broken = True
-    broken = await desk.asks.is_active(ACME, eager, opaque)
-    desk.tokens.is_broken = False
-    desk.tokens.states.clear()
-    revoked = await desk.asks.is_active(ACME, eager, jwt)
+    active = [await bench.asks.is_active(ACME, eager, token) for token in (jwt, opaque)]
+    unasked = [await bench.asks.is_active(ACME, silent, token) for token in (jwt, opaque)]
+    bench.tokens.is_broken = True
+    broken = await bench.asks.is_active(ACME, eager, opaque)
+    bench.tokens.is_broken = False
+    bench.tokens.states.clear()
+    revoked = await bench.asks.is_active(ACME, eager, jwt)
 
     assert (active, unasked, broken, revoked) == ([True, True], [True, False], False, False)
 
 
-async def test_a_caller_is_remembered_no_longer_than_the_answer_counts(desk: Desk) -> None:
+async def test_a_caller_is_remembered_no_longer_than_the_answer_counts(bench: IntrospectionBench) -> None:
     """Ours: the memory of callers does not prolong an answer; open streams are compared with the issuer (TEN-2)."""
-    client = desk.issuer.introspection
+    client = bench.issuer.introspection
     assert client is not None
-    issuer = replace(desk.issuer, introspection=replace(client, cache_s=0))
+    issuer = replace(bench.issuer, introspection=replace(client, cache_s=0))
     stored = Stored()
     stored.issuers = {"acme": TenantIssuers(tenant=ACME, issuers=(issuer,))}
     directory = IssuerDirectory(stored.find_issuers, interval_s=0.01)
-    verifiers = TokenVerifiers(Published(), IssuedTokens(SigningKeys([b"k" * 32])), desk.asks)
+    verifiers = TokenVerifiers(Published(), IssuedTokens(SigningKeys([b"k" * 32])), bench.asks)
     people = People(directory, verifiers, stored, public_url="https://gateway.example")
     credentials = Authenticator(stored, digests=DIGESTS, operator_key=OPERATOR_KEY, people=people)
-    token, target = desk.tokens.add("token-of-ada", URL), Target("http://inside", "/t/acme/mcp")
+    token, target = bench.tokens.add("token-of-ada", URL), Target("http://inside", "/t/acme/mcp")
 
     callers = [await credentials.authenticate(f"Bearer {token}", target=target) for _ in range(3)]
     ada = callers[0]
     assert isinstance(ada, Principal)
     stored.stored[ada.key] = (stored.stored[ada.key][0], "acme")
     valid = await credentials.still_valid(ada)
-    desk.tokens.states.clear()
+    bench.tokens.states.clear()
 
-    assert (len(set(map(id, callers))), desk.tokens.asked) == (1, [token] * 4)
+    assert (len(set(map(id, callers))), bench.tokens.asked) == (1, [token] * 4)
     assert (valid, await credentials.still_valid(ada)) == (True, False)
     with pytest.raises(Unauthenticated):
         await credentials.authenticate(f"Bearer {token}", target=target)
 
 
-async def test_an_opaque_token_for_the_gateway_is_recognised_by_its_own_issuer_only(desk: Desk) -> None:
+async def test_an_opaque_token_for_the_gateway_is_recognised_by_its_own_issuer_only(bench: IntrospectionBench) -> None:
     """Ours: tokens of accounts and exchanges; a token of another server is not shown to the issuer (TEN-4)."""
-    stored, url = Stored(), desk.issuer.url
-    stored.issuers = {"acme": TenantIssuers(tenant=ACME, issuers=(desk.issuer,))}
+    stored, url = Stored(), bench.issuer.url
+    stored.issuers = {"acme": TenantIssuers(tenant=ACME, issuers=(bench.issuer,))}
     directory = IssuerDirectory(stored.find_issuers, interval_s=0.01)
-    own = OwnAudiences(directory, desk.asks, public_url="https://gateway.example")
+    own = OwnAudiences(directory, bench.asks, public_url="https://gateway.example")
     ada = Principal(tenant=ACME, slug="acme", key=KeyId("key_1"), subject="corp:ada", scopes=frozenset())
     account = AccountTerms(authorization_url=f"{url}/authorize", token_url=f"{url}/token", client_id="gateway")
-    exchange = TokenExchange(issuer=desk.issuer.id, issuer_name="corp", token_url="https://x.example", client_id="g")
+    exchange = TokenExchange(issuer=bench.issuer.id, issuer_name="corp", token_url="https://x.example", client_id="g")
     mine, other = (
-        desk.tokens.add("token-for-the-gateway", URL),
-        desk.tokens.add("token-for-an-api", "https://hr.example"),
+        bench.tokens.add("token-for-the-gateway", URL),
+        bench.tokens.add("token-for-an-api", "https://hr.example"),
     )
 
     for terms in (account, exchange):
@@ -216,22 +220,22 @@ async def test_an_opaque_token_for_the_gateway_is_recognised_by_its_own_issuer_o
             False,
             False,
         ]
-    desk.tokens.asked.clear()
+    bench.tokens.asked.clear()
     elsewhere = (
         replace_struct(account, token_url="https://x.example"),
         replace_struct(exchange, issuer=new_issuer_id()),
     )
-    fresh = desk.tokens.add("token-of-another-server", URL)
+    fresh = bench.tokens.add("token-of-another-server", URL)
     assert [await own.accept_opaque(ada, fresh, terms) for terms in elsewhere] == [False, False]
-    assert not await own.accept_opaque(ada, desk.tokens.issuer.token(URL), exchange)
-    assert desk.tokens.asked == []
-    desk.tokens.is_broken = True
+    assert not await own.accept_opaque(ada, bench.tokens.issuer.token(URL), exchange)
+    assert bench.tokens.asked == []
+    bench.tokens.is_broken = True
     with pytest.raises(Unavailable):
-        await own.accept_opaque(ada, desk.tokens.add("token-of-bob", URL), exchange)
+        await own.accept_opaque(ada, bench.tokens.add("token-of-bob", URL), exchange)
 
 
 async def test_a_flood_of_invented_tokens_reads_an_external_secret_once(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    bench: IntrospectionBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: while the store of the client's secret fails, strangers cannot make the gateway flood it (ISO-6)."""
     monkeypatch.setattr(introspection, "SECRET_RETRY_S", 60.0)
@@ -241,13 +245,13 @@ async def test_a_flood_of_invented_tokens_reads_an_external_secret_once(
         reads.append(tenant)
         raise SecretUnavailable("vault has no secret at this path")
 
-    client, reference = desk.issuer.introspection, SecretReference(store=SecretStoreKind.FILE, path="idp")
+    client, reference = bench.issuer.introspection, SecretReference(store=SecretStoreKind.FILE, path="idp")
     assert client is not None
-    desk.issuer = replace(desk.issuer, introspection=replace(client, client_secret_reference=reference))
+    bench.issuer = replace(bench.issuer, introspection=replace(client, client_secret_reference=reference))
     async with UpstreamClient() as upstream:
-        desk.asks = Introspection(upstream, open_secret)
+        bench.asks = Introspection(upstream, open_secret)
         for number in range(20):
             with pytest.raises(Unavailable):
-                await desk.verify(f"invented-token-{number}")
+                await bench.verify(f"invented-token-{number}")
 
     assert reads == [ACME]

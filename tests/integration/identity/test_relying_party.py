@@ -109,7 +109,7 @@ async def test_without_an_id_token_userinfo_describes_the_person(party: Party) -
         await party.refresh()
 
 
-async def test_groups_that_a_refresh_does_not_tell_are_not_known(party: Party) -> None:
+async def test_groups_that_a_refresh_omits_are_unknown(party: Party) -> None:
     """Ours: neither the last groups nor none are assumed; a person who had none has none (IDN-4)."""
     unknown = replace(ADA, groups=frozenset(), has_all_groups=False)
     none = replace(ADA, groups=frozenset())
@@ -150,7 +150,7 @@ async def test_a_refresh_never_makes_another_person(party: Party) -> None:
             await party.refresh(**claims)
 
 
-async def test_a_person_whom_the_provider_does_not_know_any_more_is_told_apart(party: Party) -> None:
+async def test_an_unknown_person_differs_from_a_failing_provider(party: Party) -> None:
     """RFC 6749 §5.2: `invalid_grant` is another answer than a provider that fails (IDN-2)."""
     party.provider.answer["error"] = "invalid_grant"
     party.provider.issuer.upstream.status = 400

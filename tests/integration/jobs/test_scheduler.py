@@ -62,7 +62,7 @@ async def test_each_piece_is_done_by_one_replica(store: Store) -> None:
     assert set(done.values()) == {1}
 
 
-async def test_a_tenants_slow_work_is_in_nobodys_way(store: Store) -> None:
+async def test_a_tenants_slow_work_delays_no_other(store: Store) -> None:
     """Ours: of one tenant only so much is done at once, and others go on meanwhile (RES-5, SRV-4)."""
     slow, running, done = anyio.Event(), Counter[TenantId](), set[str]()
     most = 0
@@ -99,7 +99,7 @@ async def test_a_tenants_slow_work_is_in_nobodys_way(store: Store) -> None:
     assert most == AT_ONCE_EACH
 
 
-async def test_a_tenants_backlog_hides_nobody_elses_work(store: Store, database: TestDatabase) -> None:
+async def test_a_tenants_backlog_hides_no_other_work(store: Store, database: TestDatabase) -> None:
     """Ours: with 5,000 older pieces of one tenant due, what another has is in the first answer (RES-5, SRV-4)."""
     async with store:
         crowded, small = await _due(store, "acme", 0), await _due(store, "globex", 1)
@@ -135,7 +135,7 @@ async def test_tenants_take_turns_when_not_all_are_seen(store: Store) -> None:
     assert [work.id for work in seen] == [*(f"tenant-{number}_0" for number in range(4)), "tenant-0_1"]
 
 
-async def test_work_that_fails_is_due_again_and_other_kinds_are_left_alone(store: Store) -> None:
+async def test_work_that_fails_is_due_again_and_other_kinds_continue(store: Store) -> None:
     """Ours: a round survives whatever a piece of work raises (SRV-4)."""
     tried: Counter[str] = Counter()
 

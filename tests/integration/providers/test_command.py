@@ -93,7 +93,7 @@ async def test_lines_are_messages_both_ways(stand: ProviderStand) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "exit_code", "said"),
+    ("sent", "exit_code", "reported"),
     [
         (b"nonsense\n", 1, b"closed 4400"),
         (b"\xff\n", 1, b"closed 1007"),
@@ -101,7 +101,7 @@ async def test_lines_are_messages_both_ways(stand: ProviderStand) -> None:
     ],
 )
 async def test_a_refused_message_ends_the_command_with_its_code(
-    stand: ProviderStand, sent: bytes, exit_code: int, said: bytes
+    stand: ProviderStand, sent: bytes, exit_code: int, reported: bytes
 ) -> None:
     """Ours: the program learns the close code."""
     async with program(stand, stand.keys.make("acme")) as editor:
@@ -110,7 +110,7 @@ async def test_a_refused_message_ends_the_command_with_its_code(
         await editor.send(sent)
         code, lines = await editor.end(close=False)
         assert code == exit_code
-        assert said in lines
+        assert reported in lines
 
 
 async def test_the_key_goes_through_no_proxy_of_the_environment(stand: ProviderStand) -> None:
@@ -153,5 +153,5 @@ async def test_a_refused_key_and_a_takeover_have_exit_codes(stand: ProviderStand
         for editor in (older, newer):
             await editor.send(HELLO)
             await editor.receive()
-        code, said = await older.end(close=False)
-        assert (code, b"closed 4410" in said) == (6, True)
+        code, reported = await older.end(close=False)
+        assert (code, b"closed 4410" in reported) == (6, True)

@@ -33,7 +33,7 @@ def _as_printed(message: dict[str, Any], printed: dict[str, Any]) -> dict[str, A
     return {**message, "result": {**result, **random}} if random else message
 
 
-async def test_the_transcript_is_what_happens(stand: ProviderStand) -> None:
+async def test_the_transcript_of_the_page_is_real(stand: ProviderStand) -> None:
     """Ours: a client in another language can be written from the page (DYN-4)."""
     calls: list[asyncio.Future[Any]] = []
     async with stand.connect(stand.keys.make("acme")) as provider:

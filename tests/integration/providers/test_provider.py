@@ -79,7 +79,7 @@ async def test_functions_become_tools_with_schemas_and_results(stand: ProviderSt
         return Report(passed=len(target))
 
     @provider.tool("say.it", title="Say", description="Says it.")
-    def say(text: str, *, loud: bool = False) -> str:
+    def speak(text: str, *, loud: bool = False) -> str:
         return text.upper() if loud else text
 
     @provider.tool()

@@ -69,7 +69,7 @@ class OwnRedis:
             command("SAVE")
         self.kill()
         self._launch("--key-load-delay", "1000")
-        await until(lambda: self._says(b"-LOADING"))
+        await until(lambda: self._states(b"-LOADING"))
 
     def kill(self) -> None:
         """End it at once; whatever it held is gone."""
@@ -90,9 +90,9 @@ class OwnRedis:
         self._running.send_signal(signal.SIGCONT)
 
     def _answers(self) -> bool:
-        return self._says(b"+PONG")
+        return self._states(b"+PONG")
 
-    def _says(self, answer: bytes) -> bool:
+    def _states(self, answer: bytes) -> bool:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
             connection.connect(os.fspath(self._socket))
             connection.sendall(b"PING\r\n")

@@ -34,9 +34,9 @@ class Received:
     def __init__(self, bus: EventBus) -> None:
         self.events: list[Event] = []
         self._changed = anyio.Event()
-        self.unsubscribe = bus.subscribe(self._hear)
+        self.unsubscribe = bus.subscribe(self._receive)
 
-    def _hear(self, event: Event) -> None:
+    def _receive(self, event: Event) -> None:
         self.events.append(event)
         self._changed.set()
         self._changed = anyio.Event()
@@ -53,16 +53,16 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
         yield opened
 
 
-async def _publish_until_heard(bus: EventBus, heard: Received, event: Event) -> None:
+async def _publish_until_received(bus: EventBus, received: Received, event: Event) -> None:
     """Send it again until the channel is open."""
     with anyio.fail_after(20):
-        while event not in heard.events:
+        while event not in received.events:
             with contextlib.suppress(RedisUnavailable):
                 await bus.publish(event)
             await anyio.sleep(0.05)
 
 
-async def test_every_replica_hears_every_event(redis_url: str, bus: EventBus) -> None:
+async def test_every_replica_receives_every_event(redis_url: str, bus: EventBus) -> None:
     """Ours: an event reaches all replicas, also the sender, of all tenants."""
     async with EventBus(redis_url, secret=SECRET) as other:
         here, there = Received(bus), Received(other)
@@ -74,18 +74,18 @@ async def test_every_replica_hears_every_event(redis_url: str, bus: EventBus) ->
     assert here.events == there.events
 
 
-async def test_events_come_in_the_order_they_were_said(bus: EventBus) -> None:
+async def test_events_keep_the_order_of_their_replica(bus: EventBus) -> None:
     """Ours: one replica's events are not reordered."""
-    heard = Received(bus)
+    received = Received(bus)
     events = [CatalogMoved(tenant=ACME, revision=revision) for revision in range(200)]
     for event in events:
         await bus.publish(event)
-    await heard.wait_for(events[-1])
+    await received.wait_for(events[-1])
 
-    assert heard.events == events
+    assert received.events == events
 
 
-async def test_whoever_unsubscribed_hears_nothing(bus: EventBus) -> None:
+async def test_a_closed_subscription_receives_nothing(bus: EventBus) -> None:
     """Ours: a closed part is not called any more; ending twice does no harm."""
     gone, here = Received(bus), Received(bus)
     gone.unsubscribe()
@@ -104,17 +104,17 @@ async def test_a_listener_that_breaks_does_not_stop_the_others(bus: EventBus) ->
         raise ValueError("a bug")
 
     bus.subscribe(broken)
-    heard = Received(bus)
+    received = Received(bus)
     with capture_logs() as lines:
         for revision in (1, 2):
             event = CatalogMoved(tenant=ACME, revision=revision)
             await bus.publish(event)
-            await heard.wait_for(event)
+            await received.wait_for(event)
 
     assert [line["event"] for line in lines] == ["listener_failed"] * 2
 
 
-async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: EventBus) -> None:
+async def test_namespaces_do_not_receive_each_others_events(redis_url: str, bus: EventBus) -> None:
     """Ours: one Redis can serve several gateways."""
     async with EventBus(redis_url, secret=SECRET, namespace="gw:t:x") as other:
         here, there = Received(bus), Received(other)
@@ -129,7 +129,7 @@ async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: EventBus) 
 
 async def test_a_forged_message_is_dropped_and_logged(bus: EventBus, raw: Any) -> None:
     """Ours: a foreign publisher in this Redis is not believed (TEN-5)."""
-    heard = Received(bus)
+    received = Received(bus)
     channel, good = Envelope(namespace="gw", secret=SECRET).seal(CatalogMoved(tenant=ACME, revision=9))
     with capture_logs() as lines:
         await raw.publish("gw:t:ten_globex:events", good)
@@ -138,9 +138,9 @@ async def test_a_forged_message_is_dropped_and_logged(bus: EventBus, raw: Any) -
         await raw.publish("gw:t:\xff\n:events", b"{}")
         event = CatalogMoved(tenant=ACME, revision=1)
         await bus.publish(event)
-        await heard.wait_for(event)
+        await received.wait_for(event)
 
-    assert heard.events == [event]
+    assert received.events == [event]
     assert [line["event"] for line in lines] == ["event_refused"] * 4
 
 
@@ -150,7 +150,7 @@ async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         gap = anyio.Event()
         bus.subscribe_gaps(gap.set)
-        heard = Received(bus)
+        received = Received(bus)
         await bus.check()
         own_redis.kill()
         with pytest.raises(RedisUnavailable):
@@ -164,7 +164,7 @@ async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
         await bus.check()
         event = CatalogMoved(tenant=ACME, revision=2)
         await bus.publish(event)
-        await heard.wait_for(event)
+        await received.wait_for(event)
 
 
 async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +180,8 @@ async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: p
         own_redis.thaw()
         with anyio.fail_after(10):
             await gap.wait()
-        heard = Received(bus)
-        await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
+        received = Received(bus)
+        await _publish_until_received(bus, received, CatalogMoved(tenant=ACME, revision=1))
 
 
 async def test_a_redis_that_accepts_connections_and_does_not_answer_is_noticed(
@@ -206,7 +206,7 @@ async def test_a_connection_lost_while_channels_come_and_go_is_replaced_once(
     chance = Random(ROUNDS)
     await own_redis.start()
     async with EventBus(f"{own_redis.url}?db=1", secret=SECRET) as bus:
-        heard = Received(bus)
+        received = Received(bus)
 
         async def listen(channel: str) -> None:
             await anyio.sleep(chance.random() * AT_ONCE_S)
@@ -220,7 +220,7 @@ async def test_a_connection_lost_while_channels_come_and_go_is_replaced_once(
                         group.start_soon(listen, name)
                     await anyio.sleep(chance.random() * AT_ONCE_S)
                     command("CLIENT", "KILL", "TYPE", "pubsub")
-                await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=number))
+                await _publish_until_received(bus, received, CatalogMoved(tenant=ACME, revision=number))
             subscribed = cast(bytes, command("CLIENT", "LIST", "TYPE", "pubsub"))
     assert len(subscribed.splitlines()) == 1
     assert Counter(line["event"] for line in lines)["bus_lost"] == ROUNDS
@@ -264,9 +264,9 @@ async def test_a_bus_opens_without_redis_and_finds_it_later(own_redis: OwnRedis)
     async with EventBus(own_redis.url, secret=SECRET) as bus:
         with pytest.raises(RedisUnavailable):
             await bus.check()
-        heard = Received(bus)
+        received = Received(bus)
         await own_redis.start()
-        await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
+        await _publish_until_received(bus, received, CatalogMoved(tenant=ACME, revision=1))
         await bus.check()
 
 

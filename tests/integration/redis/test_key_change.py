@@ -28,7 +28,7 @@ async def both(redis_url: str) -> AsyncGenerator[Sequence[EventBus]]:
         yield here, there
 
 
-async def test_events_are_heard(both: Sequence[EventBus]) -> None:
+async def test_events_are_received(both: Sequence[EventBus]) -> None:
     """Ours: no event that is sent during the change is lost (TEN-4, RES-4)."""
     for revision, (publisher, subscriber) in enumerate((both, both[::-1])):
         published = CatalogMoved(tenant=ACME, revision=revision)
@@ -45,7 +45,7 @@ async def test_events_are_heard(both: Sequence[EventBus]) -> None:
         leave()
 
 
-async def test_streams_of_sessions_go_on(both: Sequence[EventBus]) -> None:
+async def test_streams_of_sessions_continue(both: Sequence[EventBus]) -> None:
     """Ours: a message that one replica wrote for a client is sent by the other (TEN-4, SRV-2)."""
     for writer, reader in (both, both[::-1]):
         spawn = TaskSupervisor().spawn  # nothing is started
@@ -74,7 +74,7 @@ async def test_a_session_in_use_outlives_the_older_key(both: Sequence[EventBus],
         assert await here.sessions.find(ACME, record.id) == record
 
 
-async def test_what_waits_comes_back(both: Sequence[EventBus]) -> None:
+async def test_waiting_entries_come_back(both: Sequence[EventBus]) -> None:
     """Ours: an entry of the trail is none the less ours for its older key, and a stranger's is none (TEN-4, SRV-4)."""
     here, there = AuditSpool(both[0], secret=NEW, older=[OLD]), AuditSpool(both[1], secret=OLD, older=[NEW])
     stranger = AuditSpool(both[0], secret=b"x" * 32)

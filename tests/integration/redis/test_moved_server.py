@@ -81,10 +81,10 @@ async def _without_its_primary(moving: Moving) -> None:
 
 
 @asynccontextmanager
-async def _heard(bus: EventBus) -> AsyncGenerator[list[Event]]:
-    heard: list[Event] = []
-    unsubscribe = bus.subscribe(heard.append)
-    yield heard
+async def _received(bus: EventBus) -> AsyncGenerator[list[Event]]:
+    received: list[Event] = []
+    unsubscribe = bus.subscribe(received.append)
+    yield received
     unsubscribe()
 
 
@@ -93,16 +93,16 @@ async def test_a_server_that_refuses_writes_is_left_at_once(
     moving: Moving, demote: Callable[[Moving], Awaitable[None]]
 ) -> None:
     """Ours: READONLY and MASTERDOWN make the name resolve again, for commands and events (SRV-4, SCL-2)."""
-    async with EventBus(moving.new.url, secret=SECRET) as other, _heard(moving.bus) as heard:
+    async with EventBus(moving.new.url, secret=SECRET) as other, _received(moving.bus) as received:
         moving.move()
         await demote(moving)
         await moving.stores.sessions.create(make_record(), cap=100)  # the first attempt succeeds
 
-        async def is_heard() -> bool:
+        async def is_received() -> bool:
             await other.publish(CatalogMoved(tenant=ACME, revision=7))
-            return bool(heard)
+            return bool(received)
 
-        await until(is_heard)
+        await until(is_received)
         with anyio.fail_after(10):
             await moving.bus.check()
             await moving.heartbeat.check()

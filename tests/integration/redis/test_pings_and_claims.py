@@ -23,7 +23,7 @@ async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
     assert await here.get_response(keys, "p3") is None
 
 
-async def test_no_ping_is_opened_while_something_is_asked(two: Two) -> None:
+async def test_no_ping_is_opened_during_a_request(two: Two) -> None:
     """Ours: a client with an open request receives no ping until the request has its response (SRV-1)."""
     here, keys = two.here, two.keys
     assert await two.there.logs.append(keys, "g", b"{}", request_id="q") is not None
@@ -45,7 +45,7 @@ async def test_an_ended_session_is_pinged_no_more(two: Two) -> None:
     assert await two.there.pending_requests.get_response(two.keys, "p1") is None
 
 
-async def test_a_claimed_id_is_nobody_elses_until_it_is_given_back(two: Two) -> None:
+async def test_a_claimed_id_is_taken_until_it_is_released(two: Two) -> None:
     """Ours: neither another claim nor the stream of another request gets it (SRV-2)."""
     here, there, keys = two.here, two.there, two.keys
     claim = here.claims.of(keys, "mine", REQUEST)

@@ -123,9 +123,7 @@ class _Away(StreamLog):
         return await super().append(keys, stream, text, is_final=is_final, request_id=request_id)
 
 
-async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
-    two: Two, raw: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stream_whose_answer_has_expired_ends(two: Two, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: an answer is held for a minute while Redis is away; then a replay ends without it (SRV-4)."""
     monkeypatch.setattr(response_sink, "_RETRIES", 2)
     monkeypatch.setattr(response_sink, "REDIS_RETRY_S", 0.01)
@@ -160,11 +158,11 @@ async def test_a_request_that_fails_without_an_answer_ends_its_stream_everywhere
         stream = (await _log_of(raw)).rpartition(":")[2]
         run = RequestOwner(replica=two.here.logs.replica, request=b"1")
 
-        async def is_told() -> bool:
+        async def is_notified() -> bool:
             found = await two.there.logs.read(two.keys, stream, START, run=run)
             return found.messages[-1].is_final and found.messages[-1].text == replica_lost_error(b"1")
 
-        await until(is_told)
+        await until(is_notified)
 
         async def is_ended() -> bool:
             return client.is_ended
@@ -175,7 +173,7 @@ async def test_a_request_that_fails_without_an_answer_ends_its_stream_everywhere
 @pytest.mark.parametrize(
     ("has_spoken", "may_stream", "status"), [(True, True, 200), (False, True, 200), (False, False, 202)]
 )
-async def test_what_is_not_answered_ends_without_an_event(
+async def test_an_unanswered_request_ends_without_an_event(
     two: Two, raw: Any, has_spoken: bool, may_stream: bool, status: int
 ) -> None:
     """MCP: a cancelled request is not answered, here or in a replay; its response ends (SRV-1, SRV-2)."""

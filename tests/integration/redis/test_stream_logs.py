@@ -19,7 +19,7 @@ async def _texts(two: Two, stream: str, after: str = START) -> list[bytes]:
     return [message.text for message in found.messages]
 
 
-async def test_a_reader_goes_on_after_its_place(two: Two) -> None:
+async def test_a_reader_continues_after_its_place(two: Two) -> None:
     """Ours: nothing is read twice, nothing is left out (SRV-2)."""
     first = await two.here.logs.append(two.keys, STANDALONE, b"first")
     await two.here.logs.append(two.keys, STANDALONE, b"second")
@@ -157,11 +157,11 @@ async def test_a_dead_replica_is_noticed(two: Two, raw: Any) -> None:
     assert run is not None
     assert (await two.there.logs.read(two.keys, "r-one", START, run=run)).is_run
 
-    nobody = RequestOwner(replica="0" * 16, request=run.request)
-    assert not (await two.there.logs.read(two.keys, "r-one", START, run=nobody)).is_run
+    unowned = RequestOwner(replica="0" * 16, request=run.request)
+    assert not (await two.there.logs.read(two.keys, "r-one", START, run=unowned)).is_run
 
 
-async def test_the_newest_reader_has_the_stream_and_goes_on_where_the_last_one_was(two: Two) -> None:
+async def test_the_newest_reader_continues_the_stream_of_the_last_one(two: Two) -> None:
     """Ours: one client reads the standalone stream, the one who came last, on whatever replica (SRV-2)."""
     here, there = two.here.logs, two.there.logs
     last = await here.append(two.keys, STANDALONE, b"told")
@@ -193,7 +193,7 @@ async def test_another_tenants_session_of_the_same_id_is_another(two: Two) -> No
     assert await two.there.logs.find_owner(foreign, "r-1") is None
 
 
-async def test_what_was_sent_can_be_forgotten(two: Two) -> None:
+async def test_sent_messages_can_be_deleted(two: Two) -> None:
     """Ours: a stream without a possible reader does not pile up."""
     await two.here.logs.append(two.keys, STANDALONE, b"one")
     last = await two.here.logs.append(two.keys, STANDALONE, b"two")

@@ -10,7 +10,7 @@ _ENDED = 30
 _MANY = 100
 
 
-async def test_subscribers_that_have_expired_do_not_pile_up(two: Two, raw: Any) -> None:
+async def test_expired_subscribers_are_removed(two: Two, raw: Any) -> None:
     """Ours: of a resource that never changes the ended sessions are forgotten as others subscribe (RES-6)."""
     subscriptions, sessions = two.here.subscriptions, two.here.sessions
     await subscriptions.subscribe(two.keys, "note://1")

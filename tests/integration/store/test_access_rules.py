@@ -15,14 +15,14 @@ from tests.integration.store.samples import Stored, store_everything
 from tests.support.servers import TestDatabase, execute, fetch_value
 
 WHAT = {"names": ["delete_*"]}
-_NOBODY = AccessRule(effect=AccessEffect.ALLOW, who=(), reason=UNREADABLE)
+_NO_ONE = AccessRule(effect=AccessEffect.ALLOW, who=(), reason=UNREADABLE)
 RULES: list[tuple[dict[str, Any], AccessRule]] = [
     ({"effect": "allow", "who": ["people"]}, AccessRule(effect=AccessEffect.ALLOW, who=("people",))),
-    ({"effect": "allow", "who": ["keys", "team:blue"]}, _NOBODY),
-    ({"effect": "allow", "who": ["everyone"], "unless": ["team:blue"]}, _NOBODY),
-    ({"effect": "allow", "who": ["everyone"], "when": "night"}, _NOBODY),
-    ({"effect": "allow", "who": ["everyone"], "what": {"regions": ["eu"]}}, _NOBODY),
-    ({"effect": "allow", "who": "everyone"}, _NOBODY),
+    ({"effect": "allow", "who": ["keys", "team:blue"]}, _NO_ONE),
+    ({"effect": "allow", "who": ["everyone"], "unless": ["team:blue"]}, _NO_ONE),
+    ({"effect": "allow", "who": ["everyone"], "when": "night"}, _NO_ONE),
+    ({"effect": "allow", "who": ["everyone"], "what": {"regions": ["eu"]}}, _NO_ONE),
+    ({"effect": "allow", "who": "everyone"}, _NO_ONE),
     (
         {"effect": "deny", "who": ["team:red"], "unless": ["keys"], "what": WHAT},
         AccessRule(effect=AccessEffect.DENY, what=Rule(names=("delete_*",)), reason=UNREADABLE),

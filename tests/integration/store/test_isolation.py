@@ -837,7 +837,7 @@ async def test_every_table_of_the_database_is_behind_the_wall(wall: Wall) -> Non
     assert walled == dict.fromkeys([*metadata.tables, *operators_metadata.tables], True)
 
 
-async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) -> None:
+async def test_only_the_app_may_call_the_definers_functions(wall: Wall) -> None:
     """Ours: the eleven ways past the wall, and the cut of a trail, are granted to one role, with a fixed path."""
     rows = await wall.superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "

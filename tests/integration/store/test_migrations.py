@@ -48,7 +48,7 @@ async def test_concurrent_migrations_apply_once(servers: TestServers) -> None:
             await store.check()
 
 
-async def test_a_database_of_newer_code_is_left_alone(own_database: TestDatabase) -> None:
+async def test_a_database_of_newer_code_is_not_touched(own_database: TestDatabase) -> None:
     """Ours: an old replica that restarts during a roll-out finds nothing to do."""
     await execute(own_database.owner_url, "update alembic_version set version_num = '9999'")
     assert await migrate(own_database.owner_url) == []
@@ -95,7 +95,7 @@ async def test_one_login_may_migrate_and_run(servers: TestServers) -> None:
             await execute(empty.superuser_url, "drop role single")
 
 
-async def test_a_login_that_may_not_create_roles_is_told_the_sql(servers: TestServers) -> None:
+async def test_a_login_that_may_not_create_roles_gets_the_sql(servers: TestServers) -> None:
     """Ours: an administrator gets commands to run, not a stack trace."""
     with servers.empty_database() as empty:
         await execute(empty.superuser_url, "create role stranger login")

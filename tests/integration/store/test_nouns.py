@@ -213,7 +213,7 @@ async def test_a_source_is_found_by_name_and_id_and_changed(store: Store, tenant
             await sources.save(replace(source, id=SourceId("src_missing")), db)
 
 
-async def test_removing_a_source_removes_what_it_brought(store: Store, tenant: TenantId) -> None:
+async def test_removing_a_source_removes_its_versions_and_operations(store: Store, tenant: TenantId) -> None:
     """Ours: versions, operations and credentials go with their source."""
     source = make_source(tenant)
     async with store.transaction(tenant) as db:

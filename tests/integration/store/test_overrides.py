@@ -54,7 +54,7 @@ async def imported(store: Store) -> Imported:
     return Imported(tenant.id, source.id)
 
 
-async def test_an_override_comes_back_as_it_was_stored(store: Store, imported: Imported) -> None:
+async def test_an_override_is_returned_unchanged(store: Store, imported: Imported) -> None:
     """Ours: every member, in its order, with the version that counts up, and the tool beside it (OAS-6)."""
     tenant, source = imported.tenant, imported.source
     made = make_override(source, "a", **EVERYTHING)

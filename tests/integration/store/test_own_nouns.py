@@ -64,7 +64,7 @@ async def acme(store: Store) -> TenantId:
     return tenant.id
 
 
-async def test_a_primitive_comes_back_as_it_went_in(store: Store, acme: TenantId) -> None:
+async def test_a_primitive_is_returned_unchanged(store: Store, acme: TenantId) -> None:
     """Ours: definition and handler byte for byte, levels, reasons and references (PRG-3)."""
     made = replace(
         make_primitive("say", refers=("tool:a", "credential:b")),
@@ -106,7 +106,7 @@ async def test_a_name_is_there_once_in_a_family(store: Store, acme: TenantId) ->
             await ROWS[Family.RESOURCE].insert(acme, db, replace(made, id=new_primitive_id("res")))
 
 
-async def test_lists_are_in_parts_by_name_whatever_the_locale(store: Store, acme: TenantId) -> None:
+async def test_lists_are_in_parts_by_name_in_every_locale(store: Store, acme: TenantId) -> None:
     """Ours: names are compared by their bytes, so every replica and cursor agrees (RES-3)."""
     async with store.transaction(acme) as db:
         for name in ("b", "A", "a", "Z", "ä"):
@@ -120,7 +120,7 @@ async def test_lists_are_in_parts_by_name_whatever_the_locale(store: Store, acme
         assert (await primitives.count(acme, db), await PROFILES.count(acme, db)) == (5, 5)
 
 
-async def test_a_profile_comes_back_as_it_went_in(store: Store, acme: TenantId) -> None:
+async def test_a_profile_is_returned_unchanged(store: Store, acme: TenantId) -> None:
     """Ours: rules are stored whole (CAP-1)."""
     made = make_profile("small")
     async with store.transaction(acme) as db:

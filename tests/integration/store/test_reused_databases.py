@@ -58,7 +58,7 @@ async def test_a_database_that_a_test_changed_is_not_used_again(servers: TestSer
     assert await _name(servers, statement) != await _name(servers)
 
 
-async def test_saved_rows_are_restored_whatever_was_done_to_them(servers: TestServers) -> None:
+async def test_saved_rows_are_restored_after_every_change(servers: TestServers) -> None:
     """Ours: rows deleted, changed, added or truncated are as before; another schema is an error."""
     with servers.database() as database:
         await execute(database.superuser_url, _TENANT)

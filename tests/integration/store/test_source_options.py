@@ -22,7 +22,7 @@ async def kept_tenant(store: Store, slug: str) -> TenantId:
     return made.id
 
 
-async def test_options_come_back_as_they_were_given(store: Store) -> None:
+async def test_options_are_returned_unchanged(store: Store) -> None:
     """Ours: rules keep their order and members, through an update too (OAS-3)."""
     tenant = await kept_tenant(store, "acme")
     source = replace(make_source(tenant), include=(RULE, OperationRule()), output_schemas=True)

@@ -107,7 +107,7 @@ async def test_a_lookup_does_not_take_a_connection_that_the_server_has_closed(da
             assert (await db.execute(text("select 1"))).scalar() == 1
 
 
-async def test_a_new_connection_asks_for_its_role_alone(database_url: str) -> None:
+async def test_a_new_connection_requests_its_role_alone(database_url: str) -> None:
     """Ours: neither types nor the version of the server are asked for, and values of JSON are read as such."""
     async with Store(database_url, pool_size=1) as store, store.unscoped() as db:
         others = "select statement from pg_prepared_statements where statement !~ 'pg_prepared_statements'"
@@ -129,7 +129,7 @@ def test_the_code_knows_the_newest_migration() -> None:
     assert head() == SCHEMA
 
 
-async def test_check_names_what_to_do_about_an_old_database(servers: TestServers) -> None:
+async def test_check_names_the_remedy_for_an_old_database(servers: TestServers) -> None:
     """Ours: without migrations the store is not ready and names the command that helps."""
     with servers.empty_database() as empty:
         async with Store(empty.app_url) as store:
@@ -294,7 +294,7 @@ async def test_a_closed_store_is_unavailable(database_url: str) -> None:
             pass
 
 
-async def test_a_taken_name_is_told_where_it_happens(store: Store) -> None:
+async def test_a_taken_name_is_reported_inside_the_block(store: Store) -> None:
     """Ours: a unique violation is NameTaken inside the block already, and the transaction stores nothing."""
     tenant = make_tenant()
     async with store.transaction(tenant.id) as db:

@@ -70,7 +70,7 @@ class Loopback:
         return UpstreamRequest(method=method, url=f"http://{self.authority}{path}", idempotent=idempotent)
 
 
-def says(*pieces: bytes, keep: bool = True) -> Answer:
+def states(*pieces: bytes, keep: bool = True) -> Answer:
     """The same bytes for every request."""
 
     async def answer(exchange: Exchange) -> bool:

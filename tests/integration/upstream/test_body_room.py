@@ -140,7 +140,7 @@ async def test_a_large_body_has_room_before_it_is_read(path: str, units: int) ->
         assert (place.pool.busy, holder.release) == (0, None)
 
 
-async def test_bodies_held_at_once_are_bounded_and_a_neighbour_goes_on() -> None:
+async def test_concurrent_bodies_are_bounded_and_another_tenant_continues() -> None:
     """ISO-3: of many large answers of a tenant seven are read at a time; another tenant's are not behind them."""
     got: list[int] = []
 
@@ -184,7 +184,7 @@ async def test_a_body_that_waits_leaves_the_bulkhead_and_ends_with_its_call() ->
             assert (await place.get("/small")).body == b"ok"
 
 
-async def test_without_room_in_time_the_call_says_that_it_has_run() -> None:
+async def test_without_room_in_time_the_call_reports_that_it_has_run() -> None:
     """Ours: the upstream has answered, so neither it nor the caller is at fault; the circuit stays closed (OAS-10)."""
     async with upstream(Timeouts(total_s=1.0)) as place:  # the margin to read a body is as long
         assert place.pool.try_take(ACME, 64)

@@ -21,7 +21,7 @@ from gateway.errors import (
 )
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
-from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
+from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, states
 
 MIB = 1 << 20
 
@@ -47,7 +47,7 @@ async def fails(
 
 async def test_a_request_goes_out_exactly_as_built() -> None:
     """Ours: URL, method, headers and body are as the request declares; only framing and two of our own are added."""
-    async with loopback(says(OK)) as server, allowed(server) as upstream:
+    async with loopback(states(OK)) as server, allowed(server) as upstream:
         path = "/a%2Fb/..;/%7Ex/[y]?q=%20&r=a+b&s='|\""[:-2]
         request = UpstreamRequest(
             method="M-SEARCH",
@@ -77,7 +77,7 @@ async def test_a_request_goes_out_exactly_as_built() -> None:
 
 async def test_a_large_body_goes_out_whole() -> None:
     """Ours: size changes nothing."""
-    async with loopback(says(OK)) as server, allowed(server) as upstream:
+    async with loopback(states(OK)) as server, allowed(server) as upstream:
         await upstream.send(replace(server.get(method="PUT"), body=b"x" * (3 * MIB)))
 
     assert server.exchanges[0].body == b"x" * (3 * MIB)
@@ -92,9 +92,9 @@ async def test_answers_of_every_framing_and_encoding_are_read_whole(encoding: st
     head = "\r\n".join(["HTTP/1.1 200 OK", "Content-Type: text/x", "Retry-After: 7", *coding, ""]).encode()
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (packed[:10], packed[10:])) + b"0\r\n\r\n"
     for answer in (
-        says(body(packed, "Content-Type: text/x", "Retry-After: 7", *coding)),
-        says(head + b"Transfer-Encoding: chunked\r\n\r\n", chunks),
-        says(head + b"\r\n", packed, keep=False),
+        states(body(packed, "Content-Type: text/x", "Retry-After: 7", *coding)),
+        states(head + b"Transfer-Encoding: chunked\r\n\r\n", chunks),
+        states(head + b"\r\n", packed, keep=False),
     ):
         async with loopback(answer) as server, allowed(server) as upstream:
             read = await upstream.send(server.get())
@@ -140,7 +140,7 @@ async def test_connections_are_kept_and_shared() -> None:
 async def test_header_bytes_that_are_no_text_do_not_get_inside() -> None:
     """Ours: the metadata of an answer can always be written as JSON."""
     raw = b"HTTP/1.1 200 OK\r\nContent-Type: text/\xff\xfe\r\nRetry-After: \xe9\r\nContent-Length: 0\r\n\r\n"
-    async with loopback(says(raw)) as server, allowed(server) as upstream:
+    async with loopback(states(raw)) as server, allowed(server) as upstream:
         answer = await upstream.send(server.get())
 
     assert (answer.content_type, answer.retry_after) == ("text/??", "?")
@@ -148,7 +148,7 @@ async def test_header_bytes_that_are_no_text_do_not_get_inside() -> None:
 
 async def test_an_encoded_answer_without_body_is_empty() -> None:
     """Ours: HEAD, 204 and empty bodies have nothing to inflate."""
-    async with loopback(says(body(b"", "Content-Encoding: gzip"))) as server, allowed(server) as upstream:
+    async with loopback(states(body(b"", "Content-Encoding: gzip"))) as server, allowed(server) as upstream:
         assert (await upstream.send(server.get())).body == b""
         assert (await upstream.send(server.get(method="HEAD"))).body == b""
 
@@ -156,7 +156,7 @@ async def test_an_encoded_answer_without_body_is_empty() -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_an_answer(status: int) -> None:
     """Ours: no redirect is followed, not even to the same place."""
-    async with loopback(says(body(b"moved", "Location: /elsewhere", status=status))) as server:
+    async with loopback(states(body(b"moved", "Location: /elsewhere", status=status))) as server:
         async with allowed(server) as upstream:
             answer = await upstream.send(server.get())
 
@@ -166,7 +166,7 @@ async def test_a_redirect_is_an_answer(status: int) -> None:
 
 async def test_cookies_of_an_upstream_are_not_kept() -> None:
     """Ours: the pool is shared by tenants, so it remembers nothing."""
-    async with loopback(says(body(b"{}", "Set-Cookie: a=1; Path=/"))) as server, allowed(server) as upstream:
+    async with loopback(states(body(b"{}", "Set-Cookie: a=1; Path=/"))) as server, allowed(server) as upstream:
         await upstream.send(server.get())
         await upstream.send(server.get())
 
@@ -175,7 +175,7 @@ async def test_cookies_of_an_upstream_are_not_kept() -> None:
 
 async def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: where a call goes is decided by its plan alone."""
-    async with loopback(says(OK)) as proxy, loopback(says(OK)) as server:
+    async with loopback(states(OK)) as proxy, loopback(states(OK)) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://{proxy.authority}")
         async with UpstreamClient(egress_allow=[server.authority, proxy.authority]) as upstream:
@@ -186,7 +186,7 @@ async def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.Monkey
 
 async def test_a_body_beyond_the_limit_is_not_read() -> None:
     """Ours: declared, chunked and endless bodies stop at the limit and close the connection."""
-    await fails(says(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n"), UpstreamAnswerTooLarge, limit_bytes=1000)
+    await fails(states(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n"), UpstreamAnswerTooLarge, limit_bytes=1000)
 
     async def endless(exchange: Exchange) -> bool:
         await exchange.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -194,7 +194,7 @@ async def test_a_body_beyond_the_limit_is_not_read() -> None:
             await exchange.write(b"1000\r\n" + b"x" * 4096 + b"\r\n")
 
     await fails(endless, UpstreamAnswerTooLarge)
-    async with loopback(says(body(b"x" * 1000))) as server, allowed(server, limit_bytes=1000) as upstream:
+    async with loopback(states(body(b"x" * 1000))) as server, allowed(server, limit_bytes=1000) as upstream:
         assert len((await upstream.send(server.get())).body) == 1000
         with pytest.raises(UpstreamAnswerTooLarge):
             await upstream.send(server.get(), limit_bytes=999)
@@ -204,7 +204,7 @@ async def test_a_gzip_bomb_ends_early_with_little_memory() -> None:
     """Ours: 200 MB behind 200 kB cost neither their memory nor their time (TEN-5)."""
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join([packer.compress(b"\0" * MIB) for _ in range(200)]) + packer.flush()
-    async with loopback(says(body(bomb, "Content-Encoding: gzip"))) as server, allowed(server) as upstream:
+    async with loopback(states(body(bomb, "Content-Encoding: gzip"))) as server, allowed(server) as upstream:
         tracemalloc.start()
         try:
             with pytest.raises(UpstreamAnswerTooLarge):
@@ -228,12 +228,14 @@ async def test_a_gzip_bomb_ends_early_with_little_memory() -> None:
 )
 async def test_wrong_content_encodings_are_broken_answers(headers: list[str]) -> None:
     """Ours: an encoding that was not offered, stacked or not the truth."""
-    await fails(says(body(gzip.compress(gzip.compress(b"{}")), *headers), keep=False), UpstreamAnswerBroken)
+    await fails(states(body(gzip.compress(gzip.compress(b"{}")), *headers), keep=False), UpstreamAnswerBroken)
 
 
 async def test_a_truncated_gzip_body_is_a_broken_answer() -> None:
     """Ours: the stream must end where the body ends."""
-    await fails(says(body(gzip.compress(b"x" * 100)[:-4], "Content-Encoding: gzip"), keep=False), UpstreamAnswerBroken)
+    await fails(
+        states(body(gzip.compress(b"x" * 100)[:-4], "Content-Encoding: gzip"), keep=False), UpstreamAnswerBroken
+    )
 
 
 @pytest.mark.parametrize(
@@ -252,7 +254,7 @@ async def test_a_truncated_gzip_body_is_a_broken_answer() -> None:
 )
 async def test_answers_that_are_not_http_are_broken(raw: bytes) -> None:
     """Ours: the error is ours and holds nothing of the answer."""
-    error = await fails(says(raw), UpstreamAnswerBroken)
+    error = await fails(states(raw), UpstreamAnswerBroken)
 
     assert "hello" not in str(error)
     assert error.__cause__ is None
@@ -270,7 +272,7 @@ async def test_answers_that_are_not_http_are_broken(raw: bytes) -> None:
 )
 async def test_a_connection_that_breaks_inside_the_answer_is_unreachable(raw: bytes) -> None:
     """Ours: half an answer is none."""
-    await fails(says(raw, keep=False), UpstreamUnreachable)
+    await fails(states(raw, keep=False), UpstreamUnreachable)
 
 
 async def hang(exchange: Exchange) -> bool:
@@ -306,9 +308,9 @@ async def test_a_body_that_drips_is_ended_by_the_deadline_for_the_whole_call() -
     await fails(drip, UpstreamTimeout, total_s=0.3)
 
 
-async def test_nobody_listening_is_unreachable() -> None:
+async def test_a_refused_connection_is_unreachable() -> None:
     """Ours: a refused connection has its own words, without the address."""
-    async with loopback(says(OK)) as server:
+    async with loopback(states(OK)) as server:
         pass
     async with allowed(server) as upstream:
         with pytest.raises(UpstreamUnreachable) as caught:
@@ -401,7 +403,7 @@ async def _lose_a_kept_connection(method: str, *, idempotent: bool) -> tuple[Loo
 )
 async def test_headers_that_would_change_the_message_are_never_sent(headers: tuple[tuple[str, str], ...]) -> None:
     """Ours: framing is ours, names are tokens, and no error shows a value."""
-    async with loopback(says(OK)) as server, allowed(server) as upstream:
+    async with loopback(states(OK)) as server, allowed(server) as upstream:
         with pytest.raises(UpstreamUnreachable) as caught:
             await upstream.send(replace(server.get(), headers=headers))
 
@@ -412,7 +414,7 @@ async def test_headers_that_would_change_the_message_are_never_sent(headers: tup
 @pytest.mark.parametrize("method", ["", "GET / HTTP/1.1\r\nX: y\r\n\r\n", "A B", "CONNECT", "é"])
 async def test_methods_that_would_change_the_message_are_never_sent(method: str) -> None:
     """Ours: a method is a token and opens no tunnel."""
-    async with loopback(says(OK)) as server, allowed(server) as upstream:
+    async with loopback(states(OK)) as server, allowed(server) as upstream:
         with pytest.raises(UpstreamUnreachable):
             await upstream.send(replace(server.get(), method=method))
 
@@ -429,7 +431,7 @@ async def test_an_allowed_name_is_dialled_at_the_address_it_resolved_to() -> Non
         def close(self) -> None:
             pass
 
-    async with loopback(says(OK)) as server:
+    async with loopback(states(OK)) as server:
         url = f"http://billing.internal:{server.port}/"
         request = UpstreamRequest(method="GET", url=url, idempotent=True)
         async with UpstreamClient(egress_allow=[f"billing.internal:{server.port}"], lookup=Names()) as upstream:

@@ -24,7 +24,7 @@ from gateway.errors import (
 from gateway.upstream.bulkhead import BulkheadLimits
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
-from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
+from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, states
 
 ACME, GLOBEX = TenantId("ten_a"), TenantId("ten_b")
 PATIENT = BulkheadLimits(failures=1000)
@@ -89,9 +89,9 @@ async def test_an_upstream_that_is_back_in_time_costs_no_call(status: int, metho
     assert len({(one.line, tuple(one.headers), one.body) for one in server.exchanges}) == 1
 
 
-async def test_what_stays_away_is_asked_three_times_and_its_answer_stands() -> None:
+async def test_a_failing_upstream_is_tried_three_times() -> None:
     """Ours: two repetitions and no more; the client reads the upstream's last message."""
-    server, answer = await _send(says(unavailable()))
+    server, answer = await _send(states(unavailable()))
 
     assert isinstance(answer, UpstreamResponse)
     assert (answer.status, answer.body, len(server.exchanges)) == (503, b"later", 3)
@@ -126,9 +126,9 @@ async def test_a_connection_that_closes_before_the_answer_is_tried_again() -> No
     assert len(server.exchanges) == 3
 
 
-async def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
+async def test_an_answer_that_has_begun_is_not_requested_again() -> None:
     """Ours: a request that breaks inside its answer has run; the client gets that error."""
-    server, error = await _send(says(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", keep=False))
+    server, error = await _send(states(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", keep=False))
 
     assert isinstance(error, UpstreamUnreachable)
     assert len(server.exchanges) == 1
@@ -143,9 +143,9 @@ async def test_a_large_body_goes_out_whole_each_time() -> None:
 
 
 @pytest.mark.parametrize("raw", [unavailable("Retry-After: 60"), unavailable(status=429), unavailable(status=500)])
-async def test_an_answer_that_asks_for_patience_is_the_answer(raw: bytes) -> None:
+async def test_a_long_retry_hint_is_returned(raw: bytes) -> None:
     """Ours: no call waits here for a minute; the hint reaches the client."""
-    server, answer = await _send(says(raw))
+    server, answer = await _send(states(raw))
 
     assert isinstance(answer, UpstreamResponse)
     assert answer.body == b"later"
@@ -169,10 +169,10 @@ class _Names:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_what_never_left_is_sent_when_it_can_be(method: str) -> None:
+async def test_an_unsent_request_is_sent_later(method: str) -> None:
     """Ours: without a connection nothing has arrived, so any request may be tried again."""
     names = _Names(2)
-    async with loopback(says(OK)) as server:
+    async with loopback(states(OK)) as server:
         host = f"late.internal:{server.port}"
         async with UpstreamClient(egress_allow=[host], lookup=names, rules=PATIENT) as upstream:
             answer = await upstream.send(UpstreamRequest(method=method, url=f"http://{host}/", body=b"x"))
@@ -184,7 +184,7 @@ async def test_what_never_left_is_sent_when_it_can_be(method: str) -> None:
 async def test_repetitions_are_paid_from_a_budget() -> None:
     """Ours: an upstream in trouble gets a tenth more, not three times as much."""
     async with (
-        loopback(says(unavailable())) as server,
+        loopback(states(unavailable())) as server,
         pool(server, rules=BulkheadLimits(failures=1000, reserve=4)) as upstream,
     ):
         for _ in range(30):
@@ -196,13 +196,13 @@ async def test_repetitions_are_paid_from_a_budget() -> None:
 async def test_nothing_is_repeated_when_there_is_no_time_left() -> None:
     """Ours: repetitions happen within the time of the call."""
     timeouts = Timeouts(total_s=0.9)
-    async with loopback(says(unavailable())) as server, pool(server, timeouts=timeouts) as upstream:
+    async with loopback(states(unavailable())) as server, pool(server, timeouts=timeouts) as upstream:
         answer = await upstream.send(server.get())
 
     assert (answer.status, len(server.exchanges)) == (503, 1)
 
 
-async def test_five_failures_in_a_row_and_the_upstream_is_left_alone() -> None:
+async def test_five_failures_in_a_row_open_the_circuit() -> None:
     """Ours: the sixth call is refused at once, unsent, with a hint; the other tenant's goes on (TEN-5)."""
     async with loopback(scheduled(*[None] * 5)) as server, pool(server, rules=BulkheadLimits()) as upstream:
         request = server.get(method="POST", idempotent=False)
@@ -220,7 +220,7 @@ async def test_five_failures_in_a_row_and_the_upstream_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", unavailable(), unavailable(status=522), b"never"])
-async def test_whatever_says_that_it_is_away_counts(raw: bytes) -> None:
+async def test_every_sign_of_unavailability_counts(raw: bytes) -> None:
     """Ours: silence, a closed connection and the statuses of proxies count; in between nothing else came."""
 
     async def answer(exchange: Exchange) -> bool:
@@ -244,9 +244,9 @@ async def test_whatever_says_that_it_is_away_counts(raw: bytes) -> None:
 @pytest.mark.parametrize(
     "raw", [body(b"", status=500), body(b"", status=404), body(b"", status=429), b"garbage\r\n\r\n"]
 )
-async def test_an_upstream_that_answers_is_not_left_alone(raw: bytes) -> None:
+async def test_an_upstream_that_answers_keeps_its_circuit_closed(raw: bytes) -> None:
     """Ours: an operation that is broken does not shut the others of its upstream out."""
-    async with loopback(says(raw)) as server, pool(server, rules=BulkheadLimits(failures=2)) as upstream:
+    async with loopback(states(raw)) as server, pool(server, rules=BulkheadLimits(failures=2)) as upstream:
         for _ in range(6):
             with contextlib.suppress(UpstreamAnswerBroken):
                 await upstream.send(server.get(method="POST", idempotent=False))
@@ -276,7 +276,7 @@ async def test_an_upstream_that_is_back_is_used_again_after_its_rest() -> None:
     assert {(line["tenant_id"], line["upstream"]) for line in lines} == {(ACME, f"http://{server.authority}")}
 
 
-async def test_a_slow_upstream_holds_its_places_and_nobody_elses() -> None:
+async def test_a_slow_upstream_holds_its_own_slots_only() -> None:
     """Ours: 64 calls of one tenant hang; others, at that upstream and elsewhere, do not notice (R9)."""
     gate = asyncio.Event()
 
@@ -289,7 +289,7 @@ async def test_a_slow_upstream_holds_its_places_and_nobody_elses() -> None:
     ended: list[int | str] = []
     async with (
         loopback(answer) as slow,
-        loopback(says(OK)) as other,
+        loopback(states(OK)) as other,
         pool(slow, other, rules=BulkheadLimits(wait_s=60, waiting=16)) as upstream,
         anyio.create_task_group() as group,
     ):

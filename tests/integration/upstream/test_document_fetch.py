@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import DocumentTooLarge, FetchFailed
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
-from tests.integration.upstream.loopback import body, loopback, says
+from tests.integration.upstream.loopback import body, loopback, states
 
 MIB = 1 << 20
 
@@ -15,7 +15,7 @@ MIB = 1 << 20
 async def test_a_document_is_its_bytes() -> None:
     """OpenAPI: documents come by http, encoded or not; the URL is sent encoded and without its fragment."""
     raw = b'{"openapi": "3.1.0"}'
-    answer = says(body(gzip.compress(raw), "Content-Encoding: gzip", "Content-Type: text/plain"))
+    answer = states(body(gzip.compress(raw), "Content-Encoding: gzip", "Content-Type: text/plain"))
     async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         read = await fetch_document(upstream, f" http://{server.authority}/a b/é.json?x=1#part ", limit=MIB)
 
@@ -27,7 +27,7 @@ async def test_a_document_is_its_bytes() -> None:
 @pytest.mark.parametrize("status", [201, 206, 401, 404, 500])
 async def test_any_other_status_is_named(status: int) -> None:
     """Ours: only 200 is a document."""
-    answer = says(body(b"secret", status=status))
+    answer = states(body(b"secret", status=status))
     async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         with pytest.raises(FetchFailed, match=f"status {status}") as caught:
             await fetch_document(upstream, f"http://{server.authority}/", limit=MIB)
@@ -37,7 +37,7 @@ async def test_any_other_status_is_named(status: int) -> None:
 
 async def test_a_redirect_is_not_followed_and_its_target_not_shown() -> None:
     """Ours: the error names the alternative."""
-    async with loopback(says(body(b"", "Location: http://10.0.0.1/secret", status=302))) as server:
+    async with loopback(states(body(b"", "Location: http://10.0.0.1/secret", status=302))) as server:
         async with UpstreamClient(egress_allow=[server.authority]) as upstream:
             with pytest.raises(FetchFailed, match="redirect") as caught:
                 await fetch_document(upstream, f"http://{server.authority}/", limit=MIB)
@@ -48,7 +48,7 @@ async def test_a_redirect_is_not_followed_and_its_target_not_shown() -> None:
 
 async def test_a_document_may_be_larger_than_an_answer_but_not_than_its_limit() -> None:
     """Ours: the limit of a document is its own."""
-    answer = says(body(b"x" * (2 * MIB)))
+    answer = states(body(b"x" * (2 * MIB)))
     async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority], limit_bytes=MIB) as upstream:
         assert len(await fetch_document(upstream, f"http://{server.authority}/", limit=2 * MIB)) == 2 * MIB
         with pytest.raises(DocumentTooLarge):
@@ -77,7 +77,7 @@ async def test_a_document_may_be_larger_than_an_answer_but_not_than_its_limit() 
         "http://h:x/",
     ],
 )
-async def test_what_is_no_plain_http_url_is_refused(url: str) -> None:
+async def test_a_url_that_is_not_plain_http_is_refused(url: str) -> None:
     """Ours: http and https only, without credentials in the URL; the error does not repeat it."""
     async with UpstreamClient() as upstream:
         with pytest.raises(FetchFailed, match="document URL") as caught:

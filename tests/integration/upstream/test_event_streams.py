@@ -10,7 +10,7 @@ from gateway.errors import UpstreamTimeout
 from gateway.upstream.client import UpstreamClient
 from gateway.upstream.deadlines import Timeouts
 from gateway.upstream.limits import MAX_EVENTS
-from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
+from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, states
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
 
@@ -38,7 +38,7 @@ def listening(server: Loopback, *, stream_s: float = 0.3, limit_bytes: int = 1 <
     )
 
 
-async def test_an_endless_stream_gives_what_came_in_time() -> None:
+async def test_an_endless_stream_gives_the_events_in_time() -> None:
     """Ours: whole events, a word that more may come, and a closed connection (TEN-5)."""
     async with loopback(begins(b"data: 1\n\nda", b"ta: 2\n\ndata: 3")) as server, listening(server) as upstream:
         with anyio.fail_after(30):
@@ -75,7 +75,7 @@ async def test_a_stream_that_ends_is_whole() -> None:
     declared = body(raw, "Content-Type: text/event-stream")
     chunked = HEAD + b"\r\n" + chunk(raw) + b"0\r\n\r\n"
     for stream in (declared, chunked):
-        async with loopback(says(stream)) as server, listening(server, stream_s=20) as upstream:
+        async with loopback(states(stream)) as server, listening(server, stream_s=20) as upstream:
             answers = [await upstream.send_streaming(server.get()), await upstream.send(server.get())]
 
         assert [(answer.body, answer.cut) for answer in answers] == [(raw, None), (raw, None)]
@@ -91,21 +91,21 @@ async def test_a_compressed_stream_is_read_as_it_comes() -> None:
     async with loopback(begins(packed, headers=encoding)) as server, listening(server) as upstream:
         cut = await upstream.send_streaming(server.get())
     ended = HEAD + encoding + b"\r\n" + chunk(whole) + b"0\r\n\r\n"
-    async with loopback(says(ended)) as server, listening(server, stream_s=20) as upstream:
+    async with loopback(states(ended)) as server, listening(server, stream_s=20) as upstream:
         read = await upstream.send_streaming(server.get())
 
     assert (cut.body, cut.cut is None) == (b"data: 1\n\n", False)
     assert (read.body, read.cut) == (b"data: 1\n\n", None)
 
 
-async def test_a_stream_that_says_nothing_times_out() -> None:
+async def test_a_stream_without_events_times_out() -> None:
     """Ours: headers alone are no answer."""
     async with loopback(begins()) as server, listening(server) as upstream:
         with anyio.fail_after(30), pytest.raises(UpstreamTimeout):
             await upstream.send_streaming(server.get())
 
 
-async def test_whoever_needs_the_whole_is_not_given_a_part() -> None:
+async def test_a_partial_document_is_not_returned() -> None:
     """Ours: documents and tokens are never cut."""
     async with loopback(begins(b"data: 1\n\n")) as server, listening(server) as upstream:
         with anyio.fail_after(30), pytest.raises(UpstreamTimeout):
@@ -114,7 +114,7 @@ async def test_whoever_needs_the_whole_is_not_given_a_part() -> None:
             await upstream.send_full(server.get())
 
 
-async def test_a_call_that_is_given_up_hangs_up_on_its_stream() -> None:
+async def test_a_cancelled_call_closes_its_stream() -> None:
     """Ours: cancellation is no end of a stream, and leaves nothing open (R19)."""
     begun = asyncio.Event()
 

@@ -8,7 +8,7 @@ import pytest
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import UpstreamUnreachable
 from gateway.upstream.client import UpstreamClient
-from tests.integration.upstream.loopback import OK, loopback, says
+from tests.integration.upstream.loopback import OK, loopback, states
 from tests.support.certificates import self_signed
 
 
@@ -33,7 +33,7 @@ async def test_an_untrusted_certificate_or_one_of_another_name_is_refused(
     tls.load_cert_chain(path)
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    async with loopback(says(OK), tls=tls) as server:
+    async with loopback(states(OK), tls=tls) as server:
         async with UpstreamClient(egress_allow=[f"{host}:{server.port}"], lookup=Everywhere()) as upstream:
             with pytest.raises(UpstreamUnreachable, match="TLS"):
                 await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}:{server.port}/"))
@@ -49,7 +49,7 @@ async def test_a_trusted_certificate_of_the_right_name_is_accepted(
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(path)
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    async with loopback(says(OK), tls=tls) as server:
+    async with loopback(states(OK), tls=tls) as server:
         async with UpstreamClient(egress_allow=[f"api.test:{server.port}"], lookup=Everywhere()) as upstream:
             answer = await upstream.send(UpstreamRequest(method="GET", url=f"https://api.test:{server.port}/"))
 

@@ -76,7 +76,7 @@ def test_the_tenants_of_an_address_have_a_limit_together() -> None:
     assert _admitted(limits, _principal("b", "k"), tries=150, address=THERE) == 150
 
 
-def test_what_needs_no_credential_is_counted_by_address() -> None:
+def test_requests_without_a_credential_are_counted_by_address() -> None:
     """Ours: the public document has a limit too, which takes nothing from requests with a key (ISO-6)."""
     limits = AdminLimits(50, clock=lambda: 1.0)
     for _ in range(2000):
@@ -162,7 +162,7 @@ async def test_one_tenant_holds_a_quarter_of_the_places_for_costly_work() -> Non
     assert entered == ["evil"] * 4 + ["a", "b", "c"]
 
 
-def test_what_costs_the_processor_or_waits_for_upstreams_is_marked() -> None:
+def test_costly_routes_are_marked() -> None:
     """Ours: every route that validates, compiles, calls or examines takes a place."""
     marked = {route.name: route.work for route in ENDPOINTS if route.work is not WorkKind.LIGHT}
 

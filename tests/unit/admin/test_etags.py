@@ -27,7 +27,7 @@ def test_a_list_allows_each_of_its_tags_but_no_weak_one() -> None:
 
 
 @pytest.mark.parametrize("header", ["", "abc", '"a" "b"', '"a",', '"a', '"a", *', '"a\x7f"', '"a",' * 5000])
-def test_what_is_no_list_of_tags_is_refused(header: str) -> None:
+def test_a_malformed_list_of_tags_is_refused(header: str) -> None:
     """Ours: a precondition that cannot be read is never passed over."""
     with pytest.raises(BadInput):
         read_expected(header)

@@ -98,7 +98,7 @@ async def test_an_import_has_one_origin(body: object) -> None:
     }
 
 
-async def test_a_form_is_told_in_words() -> None:
+async def test_a_form_is_explained_in_words() -> None:
     """Ours: the message explains the form of a name without a pattern."""
     with pytest.raises(InvalidBody, match="small letters, digits and hyphens"):
         await read_body(b'{"slug": "Acme"}', TENANT_CREATE)
@@ -170,7 +170,7 @@ def test_a_route_without_parameters_refuses_all() -> None:
         read_query([("dry_run", "true")], NoQuery)
 
 
-async def test_a_very_large_body_means_what_it_would_in_small() -> None:
+async def test_a_very_large_body_has_the_meaning_of_a_small_one() -> None:
     """Ours: white space after a body does not make it large, and the rules are the same."""
     large = " " * 1_100_000
     body = json.dumps({"name": "a", "document": {"x": "ä"}, "prefix": "p"}) + large
@@ -231,7 +231,7 @@ async def test_a_document_is_cut_out_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "says"),
+    ("body", "kind", "states"),
     [
         ('{"document":LARGE,"document":1}', DocumentTooLarge, "beside its document"),
         ('{"name":1,"document":LARGE,"name":1}', InvalidBody, "'name' occurs twice"),
@@ -252,7 +252,7 @@ async def test_a_document_is_cut_out_where_it_is() -> None:
         ('{"document":LARGE,"colour":1}', InvalidBody, "/colour: unknown field"),
     ],
 )
-async def test_a_very_large_body_is_held_to_the_same_rules(body: str, kind: type[Exception], says: str) -> None:
+async def test_a_very_large_body_is_held_to_the_same_rules(body: str, kind: type[Exception], states: str) -> None:
     """Ours: the size of a document excuses nothing in the rest of its body (ISO-2)."""
-    with pytest.raises(kind, match=says):
+    with pytest.raises(kind, match=states):
         await read_body(body.replace("LARGE", json.dumps("x" * 1_100_000)).encode(), SourceUpdate)

@@ -123,7 +123,7 @@ OF_WORKERS = frozenset(
 """Modules of the processes that read documents."""
 
 
-def test_serving_imports_what_it_needs() -> None:
+def test_serving_imports_only_its_needs() -> None:
     """Ours: no Alembic, no ORM, no exporter of traces, no client of MCP, nothing of development; a new package is added
     here on purpose."""
     found = _imports(SERVE)
@@ -156,7 +156,7 @@ def test_the_help_of_each_kind_follows_from_declarations() -> None:
     assert len(commands) > 200
 
 
-def test_what_serving_does_without_can_be_imported_later() -> None:
+def test_deferred_modules_can_be_imported_later() -> None:
     """Ours: an operator's handlers find the whole SDK, also in threads at once, and every library that was left out."""
     _imports(AFTERWARDS)
 

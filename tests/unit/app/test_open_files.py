@@ -5,7 +5,7 @@ import os
 from tests.support.forks import Forked
 
 
-def test_the_limit_is_raised_to_what_is_allowed() -> None:
+def test_the_limit_is_raised_to_the_permitted_one() -> None:
     """Ours: a replica takes its connections also where the usual limit is low; no more than it may (SRV-1)."""
     child = Forked([], os.environ, module="tests.unit.app.low_limits")
     assert child.stdout is not None

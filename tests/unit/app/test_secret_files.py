@@ -53,7 +53,7 @@ def test_a_secret_is_read_again_from_its_file(tmp_path: Path, monkeypatch: pytes
         file.touch()
 
 
-def test_keys_stand_on_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_have_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a new key is put above the old one."""
     (tmp_path / "keys").write_text(f"{LONG}-new\n{LONG}-old\n")
     monkeypatch.setenv("GATEWAY_SECRET_KEYS_FILE", str(tmp_path / "keys"))
@@ -62,7 +62,7 @@ def test_keys_stand_on_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
+    ("variables", "reported"),
     [
         ({"GATEWAY_OPERATOR_KEY_FILE": "/nowhere/key"}, "GATEWAY_OPERATOR_KEY_FILE: /nowhere/key cannot be read"),
         ({"GATEWAY_OPERATOR_KEY_FILE": "/dev/null"}, "GATEWAY_OPERATOR_KEY_FILE: /dev/null is empty"),
@@ -73,18 +73,18 @@ def test_keys_stand_on_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.Mo
         ({"GATEWAY_NOTICE_S": "-1"}, "GATEWAY_NOTICE_S"),
     ],
 )
-def test_a_broken_one_is_named(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], said: str) -> None:
+def test_a_broken_one_is_named(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], reported: str) -> None:
     """Ours: one line names the variable and its fault."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
     with pytest.raises(BrokenSetting) as caught:
         load_settings()
-    assert said in caught.value.message
+    assert reported in caught.value.message
     assert "\n" not in caught.value.message
 
 
-def test_every_secret_may_stand_in_a_file_and_is_not_shown() -> None:
+def test_every_secret_may_be_in_a_file_and_is_not_shown() -> None:
     """Ours: the list of what may is the list of what is secret (TEN-4)."""
     secret = {name for name, field in Settings.model_fields.items() if "SecretStr" in str(field.annotation)}
 

@@ -25,7 +25,7 @@ def test_lists_are_comma_separated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "reported"),
     [
         ("GATEWAY_PORT", "http", "GATEWAY_PORT"),
         ("GATEWAY_PROT", "1", "did you mean GATEWAY_PORT"),
@@ -35,11 +35,11 @@ def test_lists_are_comma_separated(monkeypatch: pytest.MonkeyPatch) -> None:
         ("GATEWAY_LOG_LEVEL", "loud", "GATEWAY_LOG_LEVEL"),
     ],
 )
-def test_a_broken_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str) -> None:
+def test_a_broken_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, reported: str) -> None:
     """Ours: one line names the variable and the permitted values."""
     monkeypatch.setenv(name, value)
 
-    with pytest.raises(BrokenSetting, match=said) as caught:
+    with pytest.raises(BrokenSetting, match=reported) as caught:
         load_settings()
     assert "\n" not in caught.value.message
 
@@ -56,7 +56,7 @@ def test_a_configured_database_needs_configured_secret_keys() -> None:
         load_settings(database_url="postgresql://x/y", redis_url="redis://x").check_exposure()
 
 
-def test_what_does_not_serve_needs_no_keys() -> None:
+def test_commands_that_do_not_serve_need_no_keys() -> None:
     """Ours: `gateway migrate` runs where the keys are not, also in an image that would listen everywhere."""
     settings = load_settings(host="0.0.0.0", database_url="postgresql://x/y")
 

@@ -42,7 +42,7 @@ def test_a_ratio_compares_medians() -> None:
     assert ratio([1], [0]) == "–"
 
 
-def test_a_table_is_markdown_whatever_its_cells_hold() -> None:
+def test_a_table_is_markdown_for_every_cell() -> None:
     """Ours: the document that the command writes renders, also when an error message lands in a cell."""
     table = Table(title="Calls", columns=("target", "µs"), rows=(("a|b\nc", "1"), ("d", "2")), notes=("so it is",))
     assert table.render() == "\n".join(

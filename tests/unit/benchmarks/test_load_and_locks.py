@@ -74,7 +74,7 @@ async def test_refused_calls_are_no_measurement(answer: bytes) -> None:
         await _against(answer, requests=_raw("/a"))
 
 
-def test_a_lock_installs_what_its_markers_allow() -> None:
+def test_a_lock_installs_the_packages_of_its_markers() -> None:
     """Ours: packages for other systems are not counted."""
     lock = (
         "alpha==1.0 \\\n    --hash=sha256:00\n"

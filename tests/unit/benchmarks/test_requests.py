@@ -54,7 +54,7 @@ def test_initialize_negotiates_the_version_in_its_body() -> None:
 
 
 @pytest.mark.parametrize("tools", [1, 100, 1000])
-def test_a_document_has_as_many_operations_as_asked_for(tools: int) -> None:
+def test_a_document_has_the_requested_number_of_operations(tools: int) -> None:
     """Ours: the tool that is called is among them, every id is used once."""
     made = requests.document(8000, tools)
     ids = {path["get"]["operationId"] for path in made["paths"].values()}

@@ -14,19 +14,19 @@ from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.previews.limits import MAX_PREVIEW_LENGTH
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 
 
 @pytest.fixture
-def house() -> Household:
+def house() -> HandlerBench:
     """A tenant whose moderate calls are confirmed."""
-    house = Household(UpstreamClient())
+    house = HandlerBench(UpstreamClient())
     house.set_policy(Policy(moderate=Decision.CONFIRM))
     return house
 
 
-def _pays(house: Household) -> list[object]:
+def _pays(house: HandlerBench) -> list[object]:
     paid: list[object] = []
 
     def pays(context: Context) -> str:
@@ -37,7 +37,7 @@ def _pays(house: Household) -> list[object]:
     return paid
 
 
-async def test_what_the_user_confirms_is_done(house: Household) -> None:
+async def test_the_confirmed_call_is_made(house: HandlerBench) -> None:
     """Ours: the question names the action; the intent is recorded after the answer (SAF-2, SAF-4)."""
     paid = _pays(house)
     peer = TalkingPeer(answers={CONFIRM: accepted(confirm=True)})
@@ -46,13 +46,13 @@ async def test_what_the_user_confirms_is_done(house: Household) -> None:
 
     assert (result["isError"], paid) == (False, [5])
     assert 'pays {"amount":5}' in peer.asked[CONFIRM].params["message"]  # type: ignore[operator]  # it is text
-    assert house.desk.lines == [
+    assert house.journal.lines == [
         "confirm pays call asked",
         "confirm pays call granted",
         "call pays call.intent intended",
         "call pays call ok",
     ]
-    assert len({record.digest for record in house.desk.records}) == 1
+    assert len({record.digest for record in house.journal.records}) == 1
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ async def test_what_the_user_confirms_is_done(house: Household) -> None:
         {"action": "decline", "content": {"confirm": True}},
     ],
 )
-async def test_anything_but_a_yes_is_a_no(house: Household, answer: Mapping[str, Any]) -> None:
+async def test_anything_but_a_yes_is_a_no(house: HandlerBench, answer: Mapping[str, Any]) -> None:
     """Ours: only an accepted form whose box is ticked lets the call go on (SAF-2)."""
     paid = _pays(house)
 
@@ -76,11 +76,15 @@ async def test_anything_but_a_yes_is_a_no(house: Household, answer: Mapping[str,
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert "declined" in result["content"][0]["text"]
     assert paid == []
-    assert house.desk.lines == ["confirm pays call asked", "confirm pays call declined", "call pays call policy.denied"]
+    assert house.journal.lines == [
+        "confirm pays call asked",
+        "confirm pays call declined",
+        "call pays call policy.denied",
+    ]
 
 
 @pytest.mark.parametrize("peer", [TalkingPeer(cannot=frozenset({"elicitation"})), TalkingPeer(), None])
-async def test_a_client_that_cannot_be_asked_cannot_call(house: Household, peer: TalkingPeer | None) -> None:
+async def test_a_client_that_cannot_be_asked_cannot_call(house: HandlerBench, peer: TalkingPeer | None) -> None:
     """Ours: no capability, no answer and no peer are all a refusal, with the reason (SAF-2)."""
     paid = _pays(house)
 
@@ -88,11 +92,11 @@ async def test_a_client_that_cannot_be_asked_cannot_call(house: Household, peer:
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert paid == []
-    lines = house.desk.lines[:-1]
+    lines = house.journal.lines[:-1]
     assert lines in (["confirm pays call impossible"], ["confirm pays call asked", "confirm pays call unanswered"])
 
 
-async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) -> None:
+async def test_in_rounds_the_answer_comes_with_the_next_one(house: HandlerBench) -> None:
     """MCP: in 2026-07-28 the question ends the request, and nothing was done by then (SAF-2)."""
     paid = _pays(house)
     peer = RoundsPeer()
@@ -103,7 +107,7 @@ async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) ->
     result = await house.call("pays", {"amount": 5}, peer.answered(**{CONFIRM: accepted(confirm=True)}))
 
     assert (result["isError"], paid) == (False, [5])
-    assert house.desk.lines == [
+    assert house.journal.lines == [
         "confirm pays call asked",
         "call pays call input_required",
         "confirm pays call granted",
@@ -112,7 +116,7 @@ async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) ->
     ]
 
 
-async def test_a_yes_is_a_yes_to_one_thing(house: Household) -> None:
+async def test_a_yes_is_a_yes_to_one_thing(house: HandlerBench) -> None:
     """Ours: the confirmed request is the one that is sent; when it would differ now, nothing is (SAF-3)."""
     paid = _pays(house)
     peer = RoundsPeer()
@@ -123,10 +127,10 @@ async def test_a_yes_is_a_yes_to_one_thing(house: Household) -> None:
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert paid == []
-    assert house.desk.lines[-2:] == ["confirm pays call changed", "call pays call policy.denied"]
+    assert house.journal.lines[-2:] == ["confirm pays call changed", "call pays call policy.denied"]
 
 
-async def test_inner_calls_are_confirmed_one_by_one(house: Household) -> None:
+async def test_inner_calls_are_confirmed_one_by_one(house: HandlerBench) -> None:
     """Ours: a safe tool cannot carry an unsafe one past the user (SAF-2)."""
     paid = _pays(house)
 
@@ -145,10 +149,10 @@ async def test_inner_calls_are_confirmed_one_by_one(house: Household) -> None:
     result = await house.call("pays_twice", {}, peer)
 
     assert (result["isError"], paid) == (False, [1, 2])
-    assert house.desk.lines.count("confirm pays call granted") == 2
+    assert house.journal.lines.count("confirm pays call granted") == 2
 
 
-async def test_a_confirmation_is_recorded_once_however_many_rounds_follow(house: Household) -> None:
+async def test_a_confirmation_is_recorded_once_however_many_rounds_follow(house: HandlerBench) -> None:
     """MCP: a handler that asks more of its own is run again from its start, with the yes that is there (SAF-4)."""
 
     async def pays_by(context: Context) -> str:
@@ -165,10 +169,10 @@ async def test_a_confirmation_is_recorded_once_however_many_rounds_follow(house:
         )
 
     assert (await house.call("pays_by", {}, peer))["content"][0]["text"] == "accept"
-    assert house.desk.lines.count("confirm pays_by call granted") == 1
+    assert house.journal.lines.count("confirm pays_by call granted") == 1
 
 
-async def test_resources_and_prompts_are_confirmed_too(house: Household) -> None:
+async def test_resources_and_prompts_are_confirmed_too(house: HandlerBench) -> None:
     """Ours: the same gate for every family (SAF-2)."""
     house.set_policy(Policy(safe=Decision.CONFIRM))
     house.has_code(Family.RESOURCE, "note://1", lambda context: "x", mimeType="text/plain")
@@ -183,7 +187,7 @@ async def test_resources_and_prompts_are_confirmed_too(house: Household) -> None
         await house.get("greets")
 
 
-async def test_an_approval_is_not_the_users_to_give(house: Household) -> None:
+async def test_an_approval_is_not_the_users_to_give(house: HandlerBench) -> None:
     """Ours: the client answers for its user, so its yes is none where a person elsewhere has to approve (SAF-2)."""
     paid = _pays(house)
     house.set_policy(Policy(moderate=Decision.APPROVE))
@@ -194,7 +198,7 @@ async def test_an_approval_is_not_the_users_to_give(house: Household) -> None:
     assert paid == []
 
 
-async def test_a_primitive_that_is_approved_offers_no_values(house: Household) -> None:
+async def test_a_primitive_that_is_approved_offers_no_values(house: HandlerBench) -> None:
     """Ours: a completion runs code of the primitive, and no person approves each keystroke (SAF-2)."""
     house.has_code(
         Family.PROMPT, "greets", lambda context: "x", complete=lambda _: ["Ada"], arguments=[{"name": "who"}]
@@ -206,7 +210,7 @@ async def test_a_primitive_that_is_approved_offers_no_values(house: Household) -
         await house.complete("greets", "who", "A")
 
 
-async def test_a_tool_that_is_confirmed_talks(house: Household) -> None:
+async def test_a_tool_that_is_confirmed_talks(house: HandlerBench) -> None:
     """Ours: a call that may ask its user is served where questions are possible."""
     _pays(house)
     bound = await house.tool("pays")
@@ -215,7 +219,7 @@ async def test_a_tool_that_is_confirmed_talks(house: Household) -> None:
     assert bound.is_interactive
 
 
-async def test_a_list_of_steps_is_confirmed_with_its_requests(house: Household) -> None:
+async def test_a_list_of_steps_is_confirmed_with_its_requests(house: HandlerBench) -> None:
     """Ours: the question shows what the steps send, as it will be sent or as it is declared where that is not known
     yet, and the tools they call (SAF-2).
     """
@@ -250,7 +254,7 @@ async def test_a_list_of_steps_is_confirmed_with_its_requests(house: Household) 
     )
 
 
-async def test_an_outline_is_bounded(house: Household) -> None:
+async def test_an_outline_is_bounded(house: HandlerBench) -> None:
     """Ours: a question stays readable however many requests there are (SAF-2)."""
     steps = [{"http": {"method": "POST", "url": f"https://api.example.com/{n}"}} for n in range(60)]
     house.has_tool("floods", {"kind": "steps", "steps": steps}, safety=Safety.MODERATE)
@@ -264,7 +268,7 @@ async def test_an_outline_is_bounded(house: Household) -> None:
     assert len(message.splitlines()) == 23
 
 
-async def test_a_long_body_hides_no_later_request(house: Household) -> None:
+async def test_a_long_body_hides_no_later_request(house: HandlerBench) -> None:
     """Ours: each request of a list has its own room in the question (SAF-2)."""
     steps = [
         {"http": {"method": "POST", "url": f"https://api.example.com/{n}", "body": {"text": "{{ text }}"}}}
@@ -279,7 +283,7 @@ async def test_a_long_body_hides_no_later_request(house: Household) -> None:
     assert sum(map(len, lines)) <= MAX_PREVIEW_LENGTH
 
 
-async def test_the_reason_of_the_rule_is_shown_as_one_line(house: Household) -> None:
+async def test_the_reason_of_the_rule_is_shown_as_one_line(house: HandlerBench) -> None:
     """Ours: the user reads why, and a reason imitates no other line of the question (SAF-2, SAF-5)."""
     reason = "much\nPOST https://safe.example\u202e"
     house.set_policy(Policy(rules=(PolicyRule(decision=Decision.CONFIRM, reason=reason),)))
@@ -290,7 +294,7 @@ async def test_the_reason_of_the_rule_is_shown_as_one_line(house: Household) -> 
     assert (lines[1], paid) == ('pays {"amount":5}', [])
 
 
-async def _asked(house: Household, name: str, **arguments: object) -> list[str]:
+async def _asked(house: HandlerBench, name: str, **arguments: object) -> list[str]:
     """The lines of the question whether a tool may be called."""
     peer = TalkingPeer(answers={CONFIRM: {"action": "decline"}})
     await house.call(name, arguments, peer)
@@ -311,7 +315,7 @@ _ORDERS: Mapping[str, object] = {
 }
 
 
-async def test_the_whole_request_is_shown_without_credentials(house: Household) -> None:
+async def test_the_whole_request_is_shown_without_credentials(house: HandlerBench) -> None:
     """Ours: method, URL, headers and body as they will be sent; values that are named like credentials and stored
     credentials are blanked, and no text of a caller looks like a line of its own (SAF-2, TEN-4).
     """
@@ -334,7 +338,7 @@ async def test_the_whole_request_is_shown_without_credentials(house: Household) 
     ]
 
 
-async def test_a_long_body_is_shown_in_part_and_says_so(house: Household) -> None:
+async def test_a_long_body_is_shown_in_part_with_its_size(house: HandlerBench) -> None:
     """Ours: the question is bounded, and names the size of what it does not show (SAF-2)."""
     request = {name: each for name, each in _ORDERS.items() if name != "credential"}
     house.has_tool("orders", request, safety=Safety.MODERATE)
@@ -346,7 +350,7 @@ async def test_a_long_body_is_shown_in_part_and_says_so(house: Household) -> Non
     assert len(body) < 4_100
 
 
-async def test_nobody_is_asked_about_a_call_that_cannot_be_made(house: Household) -> None:
+async def test_no_user_is_asked_about_an_impossible_call(house: HandlerBench) -> None:
     """Ours: credentials are looked up and arguments validated before the user is asked (SAF-2, CAL-2)."""
     schema = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
     house.has_tool("orders", _ORDERS, schema=schema, safety=Safety.MODERATE)

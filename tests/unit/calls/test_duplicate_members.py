@@ -38,7 +38,7 @@ def _result(body: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("body", REPEATED)
-def test_a_name_that_stands_twice_leaves_no_structured_content(body: bytes) -> None:
+def test_a_repeated_name_leaves_no_structured_content(body: bytes) -> None:
     """Ours: text and structure cannot disagree, and the result states why one of them is missing (CAL-1)."""
     result = _result(body)
 
@@ -94,6 +94,6 @@ def _repeats(value: Any) -> bool:
 
 
 @given(JSON)
-def test_what_is_found_is_what_is_there(value: Any) -> None:
+def test_every_repeated_name_is_found(value: Any) -> None:
     """Ours: exact for any JSON, whichever of the two ways it is compared (CAL-1)."""
     assert has_repeated_names(_write(value).encode()) is _repeats(value)

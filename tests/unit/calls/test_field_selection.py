@@ -47,7 +47,7 @@ async def test_parts_stay_in_their_containers(paths: list[str], left: Any) -> No
     assert await selected(PETS, *paths) == (left, None)
 
 
-async def test_what_is_missing_is_named() -> None:
+async def test_a_missing_pointer_is_named() -> None:
     """Ours: a caller learns which pointer led nowhere (OAS-10)."""
     left, note = await selected(PETS, "/total", "/items/7/id", "/items/*/nope", "/total/deep")
 
@@ -56,7 +56,7 @@ async def test_what_is_missing_is_named() -> None:
 
 
 @pytest.mark.parametrize(("value", "more"), [("text", {}), (7, {}), ([], {"kind": "text/plain"})])
-async def test_other_results_stay_complete_and_say_so(value: Any, more: dict[str, Any]) -> None:
+async def test_other_results_stay_complete_and_report_it(value: Any, more: dict[str, Any]) -> None:
     """Ours: a call that has run does not lose its result (OAS-10)."""
     if more:
         answer = UpstreamResponse(status=200, content_type="text/plain", body=b"a,b\n")

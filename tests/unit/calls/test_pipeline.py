@@ -184,7 +184,7 @@ async def test_invalid_arguments_reach_no_handler(diary: Diary) -> None:
     assert diary.lines == ["admitted", "recorded call call.arguments_invalid"]
 
 
-async def test_what_counts_as_absent_is_left_out_before_the_schema_is_asked(diary: Diary) -> None:
+async def test_absent_values_are_left_out_before_the_schema(diary: Diary) -> None:
     """Ours: null for an optional parameter is no argument (CAL-1)."""
     result = await _run(diary, _bound(diary), {"id": 7, "verbose": None})
 
@@ -217,7 +217,7 @@ async def test_a_refusal_does_not_need_the_trail(diary: Diary) -> None:
 
 
 @pytest.mark.parametrize("decision", [Decision.CONFIRM, Decision.APPROVE])
-async def test_what_cannot_be_asked_yet_is_never_allowed(diary: Diary, decision: Decision) -> None:
+async def test_an_unknown_decision_is_a_refusal(diary: Diary, decision: Decision) -> None:
     """Ours: a decision that this version does not know how to get is a no (SAF-2)."""
     await _run(diary, _bound(diary, safety=Safety.MODERATE, decision=decision), {"id": 7})
 
@@ -244,7 +244,7 @@ async def test_an_upstream_failure_is_an_error_result(diary: Diary) -> None:
     assert diary.lines[-1] == "recorded call upstream.timeout"
 
 
-async def test_an_unexpected_exception_tells_nothing_but_its_correlation_id(diary: Diary) -> None:
+async def test_an_unexpected_exception_shows_only_its_correlation_id(diary: Diary) -> None:
     """Ours: nothing internal reaches the client, the call is still recorded (CAL-4)."""
     diary.failure = RuntimeError("password=hunter2")
 

@@ -12,27 +12,27 @@ from gateway.domain.tenancy.policy import ArgumentCondition, ConditionOperator, 
 from gateway.errors import PolicyDenied
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 from tests.support.peers import TalkingPeer, accepted
 
 AMOUNTS: Mapping[str, object] = {"type": "object", "properties": {"amount": {}}}
 
 
 @pytest.fixture
-def house() -> Household:
+def house() -> HandlerBench:
     """A tenant with nothing yet."""
-    return Household(UpstreamClient())
+    return HandlerBench(UpstreamClient())
 
 
 def _when(pointer: str, operator: str, value: Any) -> ArgumentCondition:
     return ArgumentCondition(pointer=pointer, operator=ConditionOperator(operator), value=value)
 
 
-def _rules(house: Household, *rules: PolicyRule, moderate: Decision = Decision.ALLOW) -> None:
+def _rules(house: HandlerBench, *rules: PolicyRule, moderate: Decision = Decision.ALLOW) -> None:
     house.set_policy(Policy(rules=rules, moderate=moderate))
 
 
-def _pays(house: Household) -> list[object]:
+def _pays(house: HandlerBench) -> list[object]:
     paid: list[object] = []
 
     def pays(context: Context) -> str:
@@ -55,7 +55,7 @@ LARGE = PolicyRule(tool="pays", when=(_when("/amount", "greater", 1000),), decis
     "arguments",
     [{"amount": 1001}, {"amount": "5"}, {"amount": [5]}, {"amount": None}, {}, {"Amount": 5}, {"amount": True}],
 )
-async def test_a_denied_argument_reaches_no_handler(house: Household, arguments: dict[str, object]) -> None:
+async def test_a_denied_argument_reaches_no_handler(house: HandlerBench, arguments: dict[str, object]) -> None:
     """Ours: neither a large amount nor another form of one is paid; the refusal has the rule's reason (SAF-5)."""
     paid = _pays(house)
     _rules(house, LARGE)
@@ -64,10 +64,10 @@ async def test_a_denied_argument_reaches_no_handler(house: Household, arguments:
 
     assert (_code(refused), paid) == ("policy.denied", [])
     assert "rule 1: too much" in refused["content"][0]["text"]
-    assert house.desk.lines == ["call pays call policy.denied"]
+    assert house.journal.lines == ["call pays call policy.denied"]
 
 
-async def test_other_arguments_are_judged_by_the_level(house: Household) -> None:
+async def test_other_arguments_are_judged_by_the_level(house: HandlerBench) -> None:
     """Ours: a rule whose conditions do not hold changes nothing (SAF-5)."""
     paid = _pays(house)
     _rules(house, LARGE)
@@ -77,7 +77,7 @@ async def test_other_arguments_are_judged_by_the_level(house: Household) -> None
     assert len(paid) == 2
 
 
-async def test_arguments_are_validated_and_read_before_they_are_judged(house: Household) -> None:
+async def test_arguments_are_validated_and_read_before_they_are_judged(house: HandlerBench) -> None:
     """Ours: conditions see valid arguments only, as the handler does, however they are spelled (SAF-5, CLN-2)."""
     house.has_code(
         Family.TOOL,
@@ -92,7 +92,7 @@ async def test_arguments_are_validated_and_read_before_they_are_judged(house: Ho
     assert not (await house.call("pays", {"amount": "5"}))["isError"]
 
 
-async def test_a_condition_asks_the_user(house: Household) -> None:
+async def test_a_condition_asks_the_user(house: HandlerBench) -> None:
     """Ours: `ask when amount > 1000` asks for those calls and no other (SAF-5)."""
     paid = _pays(house)
     _rules(house, replace(LARGE, decision=Decision.CONFIRM))
@@ -110,7 +110,7 @@ async def test_a_condition_asks_the_user(house: Household) -> None:
     assert bound.policy.needs_person
 
 
-async def test_an_approval_by_rule_is_not_the_users_to_give(house: Household) -> None:
+async def test_an_approval_by_rule_is_not_the_users_to_give(house: HandlerBench) -> None:
     """Ours: a rule can require an approval where the level allows (SAF-5)."""
     paid = _pays(house)
     _rules(house, replace(LARGE, decision=Decision.APPROVE))
@@ -120,7 +120,7 @@ async def test_an_approval_by_rule_is_not_the_users_to_give(house: Household) ->
     assert (_code(refused), paid) == ("policy.denied", [])
 
 
-async def test_a_rule_can_relax_a_level(house: Household) -> None:
+async def test_a_rule_can_relax_a_level(house: HandlerBench) -> None:
     """Ours: small amounts run although the level asks (SAF-5)."""
     paid = _pays(house)
     small = PolicyRule(tool="pays", when=(_when("/amount", "at_most", 10),), decision=Decision.ALLOW)
@@ -132,7 +132,7 @@ async def test_a_rule_can_relax_a_level(house: Household) -> None:
     assert len(paid) == 1
 
 
-async def test_an_inner_call_obeys_its_own_rules(house: Household) -> None:
+async def test_an_inner_call_obeys_its_own_rules(house: HandlerBench) -> None:
     """Ours: steps and code call a tool only as its rules allow (SAF-5)."""
     paid = _pays(house)
 
@@ -148,7 +148,7 @@ async def test_an_inner_call_obeys_its_own_rules(house: Household) -> None:
     assert paid == []
 
 
-async def test_resources_templates_and_prompts_obey_rules(house: Household) -> None:
+async def test_resources_templates_and_prompts_obey_rules(house: HandlerBench) -> None:
     """Ours: rules are about every family; a template's variables and a prompt's arguments are arguments (SAF-5)."""
     house.has_code(Family.RESOURCE, "note://secret", lambda context: "x", mimeType="text/plain")
     house.has_code(Family.TEMPLATE, "file:///{+path}", lambda context: "x", mimeType="text/plain")
@@ -173,7 +173,7 @@ async def test_resources_templates_and_prompts_obey_rules(house: Household) -> N
     assert (await house.get("greets", {"name": "ada"})).messages
 
 
-async def test_a_completion_is_judged_with_what_was_typed(house: Household) -> None:
+async def test_a_completion_is_judged_with_the_typed_arguments(house: HandlerBench) -> None:
     """Ours: a denied argument is not completed either (SAF-5)."""
     house.has_code(
         Family.PROMPT, "greets", lambda context: "x", complete=lambda context: ["x"], arguments=[{"name": "name"}]
@@ -185,7 +185,7 @@ async def test_a_completion_is_judged_with_what_was_typed(house: Household) -> N
         await house.complete("greets", "name", "ro")
 
 
-async def test_a_call_denied_for_all_arguments_is_refused_before_validation(house: Household) -> None:
+async def test_a_call_denied_for_all_arguments_is_refused_before_validation(house: HandlerBench) -> None:
     """Ours: only what the arguments can change waits for them (SAF-5)."""
     house.has_code(Family.TOOL, "pays", lambda context: "x", schema={"type": "object", "required": ["amount"]})
     _rules(house, LARGE, PolicyRule(decision=Decision.DENY))
@@ -193,7 +193,7 @@ async def test_a_call_denied_for_all_arguments_is_refused_before_validation(hous
     assert _code(await house.call("pays", {})) == "policy.denied"
 
 
-async def test_a_judgement_explains_itself_without_effect(house: Household) -> None:
+async def test_a_judgement_explains_itself_without_effect(house: HandlerBench) -> None:
     """Ours: one function returns the decision and why (SAF-5)."""
     paid = _pays(house)
     _rules(house, LARGE)

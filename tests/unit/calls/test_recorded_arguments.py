@@ -16,7 +16,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Decision, Policy, RecordingRule, Safety
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 
 ACME, OTHER = TenantId("ten_acme"), TenantId("ten_other")
 ALL = RecordingRule(keep=("",))
@@ -193,10 +193,10 @@ def test_others_cannot_push_named_arguments_out() -> None:
     assert _record(RecordingRule(keep=("/amount",)), {**others, "amount": 5}) == {"kept": {"/amount": 5}}
 
 
-def _details(house: Household) -> list[tuple[str, object]]:
+def _details(house: HandlerBench) -> list[tuple[str, object]]:
     """The kind and tool of each record, and its recorded arguments; other members of the detail are of other tests."""
     found: list[tuple[str, object]] = []
-    for record in house.desk.records:
+    for record in house.journal.records:
         kept = {name: value for name, value in (record.detail or {}).items() if name == "arguments"}
         found.append((f"{record.kind.value} {record.tool}", kept or None))
     return found
@@ -204,7 +204,7 @@ def _details(house: Household) -> list[tuple[str, object]]:
 
 async def test_the_first_entry_of_a_call_has_its_arguments() -> None:
     """Ours: once per call, before it runs, and also for a call that is refused (SAF-4)."""
-    house = Household(UpstreamClient())
+    house = HandlerBench(UpstreamClient())
     schema = {"type": "object", "properties": {"id": {"type": "integer"}}}
     house.has_code(Family.TOOL, "pays", lambda _: "paid", safety=Safety.MODERATE, schema=schema)
     house.has_code(Family.TOOL, "reads", lambda _: "read")
@@ -216,16 +216,16 @@ async def test_the_first_entry_of_a_call_has_its_arguments() -> None:
     await house.call("pays", {"id": 1})
     assert _details(house) == [("call.intent pays", kept), ("call pays", None)]
 
-    house.desk.records.clear()
+    house.journal.records.clear()
     await house.call("pays", {"id": "x"})
     await house.call("reads", {"id": 1})
     assert _details(house) == [("call pays", {"arguments": {"kept": {"/id": "x"}}}), ("call reads", None)]
 
-    house.desk.records.clear()
+    house.journal.records.clear()
     await house.get("greets", {"name": "Ada"})
     assert _details(house) == [("call greets", {"arguments": {"kept": {"/name": "Ada"}}})]
 
-    house.desk.records.clear()
+    house.journal.records.clear()
     house.set_policy(Policy(moderate=Decision.DENY, recorded_arguments=rules))
     await house.call("pays", {"id": 1})
     assert _details(house) == [("call pays", kept)]

@@ -45,7 +45,7 @@ def test_json_in_a_vendor_type_is_json(kind: str) -> None:
     assert _result(200, kind, b"[1]")["structuredContent"] == [1]
 
 
-def test_what_says_json_and_is_not_is_shown_as_text() -> None:
+def test_broken_json_is_shown_as_text() -> None:
     """Ours: an upstream's lie about its type does not lose the answer."""
     result = _result(200, "application/json", b"<html>")
 
@@ -146,22 +146,22 @@ def test_a_failure_names_each_path_and_its_reason() -> None:
     assert result["isError"] is True
 
 
-def test_a_failure_says_each_sentence_once() -> None:
+def test_a_failure_has_each_sentence_once() -> None:
     """Ours: a fault that the message already has is not repeated below it (CAL-2)."""
     fault = Fault(pointer="/id", reason="it is required")
-    said = ArgumentsInvalid("The argument /id cannot be sent: it is required.", faults=[fault])
+    reported = ArgumentsInvalid("The argument /id cannot be sent: it is required.", faults=[fault])
     several = ArgumentsInvalid("/id: it is required (and 1 more)", faults=[fault, Fault(pointer="/n", reason="odd")])
 
-    for error, lines in ((said, 1), (several, 3)):
+    for error, lines in ((reported, 1), (several, 3)):
         result = json.loads(b"{" + result_rendering.failure(error, "c-1") + b"}")
         assert result["content"][0]["text"].count("\n") == lines - 1
 
 
-def test_a_crash_says_nothing_of_the_inside() -> None:
+def test_a_crash_shows_nothing_internal() -> None:
     """Ours: an unexpected exception is a code and a correlation id to the client, no more (CAL-4)."""
-    told = json.loads(b"{" + result_rendering.internal_error("c-2") + b"}")["_meta"]["gateway/error"]
+    notified = json.loads(b"{" + result_rendering.internal_error("c-2") + b"}")["_meta"]["gateway/error"]
 
-    assert told == {"code": "call.handler_failed", "correlation_id": "c-2"}
+    assert notified == {"code": "call.handler_failed", "correlation_id": "c-2"}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_json_is_json_in_any_charset_and_of_any_type(kind: str, body: bytes, str
     "kind",
     ["application/x-ndjson", "text/event-stream", "application/yaml", "text/csv", "image/svg+xml", "application/xml"],
 )
-def test_what_people_read_is_text(kind: str) -> None:
+def test_readable_formats_are_text(kind: str) -> None:
     """Ours: streams of lines, tables and markup are text as they are."""
     assert _result(200, kind, b"data: 1\n\ndata: 2\n")["content"] == [{"type": "text", "text": "data: 1\n\ndata: 2\n"}]
 
@@ -202,8 +202,8 @@ def test_a_redirect_names_the_host_and_nothing_else() -> None:
     )
     result = json.loads(b"{" + result_rendering.content(answer) + b"}")
 
-    said = "The upstream redirects to evil.example; redirects are not followed."
-    assert result["content"][0]["text"] == f"HTTP 302 Found\n{said}"
+    reported = "The upstream redirects to evil.example; redirects are not followed."
+    assert result["content"][0]["text"] == f"HTTP 302 Found\n{reported}"
     assert "secret" not in json.dumps(result)
 
 
@@ -250,7 +250,7 @@ def test_of_very_many_parts_only_the_start_is_read() -> None:
         b"[1,1,]" * 400_000,
     ],
 )
-def test_what_says_json_and_is_not_is_text_whatever_its_size(body: bytes) -> None:
+def test_broken_json_is_text_at_any_size(body: bytes) -> None:
     """Ours: a start is structured content only if it is JSON; otherwise all of it is checked (CAL-1)."""
     answer = UpstreamResponse(status=200, content_type="application/json", body=body)
     result = json.loads(b"{" + result_rendering.content(answer) + b"}")
@@ -259,7 +259,7 @@ def test_what_says_json_and_is_not_is_text_whatever_its_size(body: bytes) -> Non
     assert result["content"][0]["text"].encode()[:2] == body[:2]
 
 
-class _Shelf:
+class _Stored:
     """Keeps results in memory."""
 
     def __init__(self, *, is_away: bool = False) -> None:
@@ -290,9 +290,9 @@ class _Owner:
     result_owner = "anna"
 
 
-async def _shaped(shelf: _Shelf, kind: str, body: bytes) -> dict[str, Any]:
+async def _shaped(stored: _Stored, kind: str, body: bytes) -> dict[str, Any]:
     answer = UpstreamResponse(status=200, content_type=kind, body=body)
-    members = await result_rendering.ResultRenderer(shelf).content(_Owner(), answer, is_kept=True, is_whole=False)
+    members = await result_rendering.ResultRenderer(stored).content(_Owner(), answer, is_kept=True, is_whole=False)
     result: dict[str, Any] = json.loads(b"{" + members + b"}")
     return result
 
@@ -306,12 +306,12 @@ async def _shaped(shelf: _Shelf, kind: str, body: bytes) -> dict[str, Any]:
         ("image/png", b"\x89PNG\xff" * 300_000),
     ],
 )
-async def test_what_is_cut_can_be_read_under_a_link(kind: str, body: bytes) -> None:
+async def test_a_cut_result_has_a_link_to_the_whole(kind: str, body: bytes) -> None:
     """MCP: a resource link leads to all of it; text that names it too, for clients that know no links."""
-    shelf = _Shelf()
-    result = await _shaped(shelf, kind, body)
+    stored = _Stored()
+    result = await _shaped(stored, kind, body)
 
-    assert shelf.kept == [("ten_acme", "anna", kind, body)]
+    assert stored.kept == [("ten_acme", "anna", kind, body)]
     [link] = [block for block in result["content"] if block["type"] == "resource_link"]
     assert (link["uri"], link["mimeType"], link["size"]) == ("gateway+result://1", kind, len(body))
     assert any("gateway+result://1" in block.get("text", "") for block in result["content"])
@@ -322,17 +322,17 @@ async def test_what_is_cut_can_be_read_under_a_link(kind: str, body: bytes) -> N
 @pytest.mark.parametrize(
     ("kind", "body"), [("application/json", b"[1]"), ("application/pdf", b"%PDF\xff\x00" * 50_000)]
 )
-async def test_what_is_whole_is_not_kept(kind: str, body: bytes) -> None:
+async def test_a_whole_result_is_not_stored(kind: str, body: bytes) -> None:
     """Ours: only what is cut is kept elsewhere."""
-    shelf = _Shelf()
-    await _shaped(shelf, kind, body)
+    stored = _Stored()
+    await _shaped(stored, kind, body)
 
-    assert shelf.kept == []
+    assert stored.kept == []
 
 
 async def test_without_a_place_to_keep_it_the_result_is_cut_all_the_same() -> None:
     """Ours: Redis away costs the link, not the call (SRV-4)."""
-    result = await _shaped(_Shelf(is_away=True), "text/plain", b"x\n" * 200_000)
+    result = await _shaped(_Stored(is_away=True), "text/plain", b"x\n" * 200_000)
 
     assert [block["type"] for block in result["content"]] == ["text", "text"]
 

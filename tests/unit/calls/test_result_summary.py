@@ -20,7 +20,7 @@ LIMIT = 256 * 1024
 ITEMS = {"items": [{"id": number, "name": "x" * 20} for number in range(1000)], "total": 1000}
 
 
-class _Shelf:
+class _Stored:
     """Keeps documents in memory."""
 
     def __init__(self, *, is_full: bool = False) -> None:
@@ -35,8 +35,8 @@ class _Shelf:
         return f"gateway+result://{len(self.kept)}"
 
 
-async def _summary(shelf: _Shelf, members: bytes, threshold: int = 4096) -> dict[str, Any]:
-    found = await Summaries(ResultProcesses(), limit=LIMIT).summarise(ACME, members, threshold, shelf.keep)
+async def _summary(results: _Stored, members: bytes, threshold: int = 4096) -> dict[str, Any]:
+    found = await Summaries(ResultProcesses(), limit=LIMIT).summarise(ACME, members, threshold, results.keep)
     result: dict[str, Any] = json.loads(b"{" + found + b"}")
     return result
 
@@ -47,41 +47,41 @@ def _answer(body: bytes, kind: str = "application/json", **more: Any) -> Upstrea
 
 async def test_json_becomes_an_outline_and_its_start() -> None:
     """Ours: shape, counts and first items, with the place of the whole (OAS-10)."""
-    shelf = _Shelf()
-    result = await _summary(shelf, content(_answer(json.dumps(ITEMS).encode())))
+    results = _Stored()
+    result = await _summary(results, content(_answer(json.dumps(ITEMS).encode())))
 
     [text, link] = result["content"]
     assert "structuredContent" not in result
-    assert json.loads(shelf.kept[0][1]) == ITEMS
-    assert shelf.kept[0][0] == "application/json"
+    assert json.loads(results.kept[0][1]) == ITEMS
+    assert results.kept[0][0] == "application/json"
     assert "/items: array of 1,000" in text["text"]
     assert "/items/*/id: number" in text["text"]
     assert '{"items":[{"id":0,"name":' in text["text"]
     assert len(text["text"].encode()) <= 4096
     assert link["uri"] == "gateway+result://1"
     assert link["uri"] in text["text"]
-    assert link["size"] == len(shelf.kept[0][1])
+    assert link["size"] == len(results.kept[0][1])
 
 
 async def test_small_results_and_errors_stay() -> None:
     """Ours: a result below the threshold, and a failure, is sent unchanged."""
-    shelf = _Shelf()
+    results = _Stored()
     small = content(_answer(b'{"a":1}'))
     failed = b'"content":[{"type":"text","text":"' + b"x" * 9000 + b'"}],"isError":true'
 
     for members in (small, failed):
-        assert await Summaries(ResultProcesses(), limit=LIMIT).summarise(ACME, members, 4096, shelf.keep) == members
-    assert shelf.kept == []
+        assert await Summaries(ResultProcesses(), limit=LIMIT).summarise(ACME, members, 4096, results.keep) == members
+    assert results.kept == []
 
 
 async def test_notes_images_and_meta_stay() -> None:
     """Ours: a summary replaces what is large, and nothing beside it."""
-    shelf = _Shelf()
+    results = _Stored()
     structured = json.dumps(ITEMS, separators=(",", ":"))
     image = {"type": "image", "data": "A" * 9000, "mimeType": "image/png"}
     blocks = [{"type": "text", "text": structured}, {"type": "text", "text": "a note"}, image]
     members = b'"content":' + orjson.dumps(blocks) + b',"structuredContent":' + structured.encode()
-    result = await _summary(shelf, members + b',"isError":false,"_meta":{"a":"]"}')
+    result = await _summary(results, members + b',"isError":false,"_meta":{"a":"]"}')
 
     assert [block["type"] for block in result["content"]] == ["text", "resource_link", "text", "image"]
     assert result["content"][2:] == [blocks[1], image]
@@ -91,16 +91,16 @@ async def test_notes_images_and_meta_stay() -> None:
 
 async def test_every_large_text_has_its_own_summary() -> None:
     """Ours: JSON that arrives as text alone has an outline too; other text has its number of lines (OAS-10)."""
-    shelf = _Shelf()
+    results = _Stored()
     blocks = [json.dumps(ITEMS), "a,b\n" * 5000, *("x" * 5000 for _ in range(4))]
     members = b'"content":' + orjson.dumps([{"type": "text", "text": text} for text in blocks]) + b',"isError":false'
-    result = await _summary(shelf, members)
+    result = await _summary(results, members)
 
     texts = [block["text"] for block in result["content"] if block["type"] == "text"]
     assert "/items: array of 1,000" in texts[0]
     assert "text of 5,000 lines" in texts[1]
-    assert [kind for kind, _ in shelf.kept] == ["application/json", *["text/plain"] * 3]
-    assert shelf.kept[1][1].decode() == blocks[1]
+    assert [kind for kind, _ in results.kept] == ["application/json", *["text/plain"] * 3]
+    assert results.kept[1][1].decode() == blocks[1]
     assert texts[4:] == blocks[4:]  # at most four documents of one result
 
 
@@ -108,11 +108,11 @@ async def test_the_documents_of_one_result_leave_room_for_one_another() -> None:
     """Ours: a result for which the owner has no room beside the other documents is cut, so the first link works
     (OAS-10).
     """
-    shelf = _Shelf()
+    results = _Stored()
     blocks = [{"type": "text", "text": "x" * size} for size in (9_000_000, 9_000_000, 9_000_000, 5000)]
-    result = await _summary(shelf, b'"content":' + orjson.dumps(blocks) + b',"isError":false')
+    result = await _summary(results, b'"content":' + orjson.dumps(blocks) + b',"isError":false')
 
-    assert [len(body) for _, body in shelf.kept] == [9_000_000, 9_000_000, 5000]
+    assert [len(body) for _, body in results.kept] == [9_000_000, 9_000_000, 5000]
     assert "could not be stored" in result["content"][5]["text"]
 
 
@@ -120,7 +120,7 @@ async def test_the_documents_of_one_result_leave_room_for_one_another() -> None:
 async def test_without_a_place_the_result_is_cut(body: bytes) -> None:
     """Ours: a result that cannot be stored is cut as before, and states it."""
     kind = "application/json" if body.startswith(b"{") else "text/plain"
-    result = await _summary(_Shelf(is_full=True), content(_answer(body, kind), is_whole=True))
+    result = await _summary(_Stored(is_full=True), content(_answer(body, kind), is_whole=True))
 
     [shown, note] = result["content"]
     assert len(shown["text"].encode()) <= LIMIT
@@ -138,7 +138,7 @@ async def test_without_a_place_the_result_is_cut(body: bytes) -> None:
 )
 async def test_nothing_of_a_large_answer_is_lost(body: bytes, kind: str) -> None:
     """Ours: an answer above the size limit of results is stored whole, members of one name included (OAS-10)."""
-    shelf = _Shelf()
+    results = _Stored()
 
     class _Owner:
         principal: Any = SimpleNamespace(tenant=ACME)
@@ -146,9 +146,9 @@ async def test_nothing_of_a_large_answer_is_lost(body: bytes, kind: str) -> None
 
     answer = _answer(body, kind, headers=(("x-total-count", "7"),))
     members = await ResultRenderer().content(_Owner(), answer, is_kept=True, is_whole=True)
-    result = await _summary(shelf, members)
+    result = await _summary(results, members)
 
-    [(_, stored)] = shelf.kept
+    [(_, stored)] = results.kept
     assert stored.decode() == body.decode("latin-1" if "latin" in kind else "utf-8").replace(" ", "")
     assert result["_meta"]["gateway/upstream"]["headers"] == {"x-total-count": "7"}
     assert sum(len(orjson.dumps(block)) for block in result["content"]) < 4096 * 1.5
@@ -157,11 +157,11 @@ async def test_nothing_of_a_large_answer_is_lost(body: bytes, kind: str) -> None
 @pytest.mark.parametrize("depth", [200, 900, 960, 990, 1100])
 async def test_no_depth_breaks_a_summary(depth: int) -> None:
     """Ours: a value that is deeper than the parser reads is a text, and the same in every read (OAS-10)."""
-    shelf = _Shelf()
+    results = _Stored()
     body = b'{"a":' * depth + b'"' + b"x" * 300_000 + b'"' + b"}" * depth
-    result = await _summary(shelf, content(_answer(body), is_whole=True))
+    result = await _summary(results, content(_answer(body), is_whole=True))
 
-    [(_, stored)] = shelf.kept
+    [(_, stored)] = results.kept
     assert stored == body
     assert [block["type"] for block in result["content"]] == ["text", "resource_link"]
     document = read_document(stored)

@@ -47,7 +47,7 @@ PART = b'--x\r\nContent-Disposition: form-data; name="f"\r\n\r\n'
     ],
     ids=["body", "query", "header", "headers", "binary", "parts", "binary part"],
 )
-def test_what_is_left_out_is_said(request_: dict[str, Any]) -> None:
+def test_omitted_parts_are_reported(request_: dict[str, Any]) -> None:
     """Ours: a caller hides nothing behind a limit of what is shown (SAF-3)."""
     assert HIDDEN in facts(**request_)
 

@@ -88,7 +88,7 @@ def test_a_sentence_has_the_shape_of_the_result(value: Any, shape: str) -> None:
 @pytest.mark.parametrize(
     "raw", [b"[" + b"1," * 30_000 + b"1]", b'"' + b"x" * 300_000 + b'"', b"[" * 5000 + b"]" * 5000]
 )
-def test_dear_results_have_their_size_only(raw: bytes) -> None:
+def test_large_results_have_their_size_only(raw: bytes) -> None:
     """Ours: a sentence costs no more than a small result (ISO-2)."""
     assert summarise(raw).startswith(f"The result is {len(raw):,} bytes of JSON")
     assert len(summarise(raw)) < 100

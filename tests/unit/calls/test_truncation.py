@@ -20,7 +20,7 @@ def compact(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def test_what_fits_stays_as_it_is() -> None:
+def test_a_fitting_result_is_unchanged() -> None:
     """Ours: nothing is touched without need."""
     assert cut_json(b"[1,2]", 5) == Truncated(b"[1,2]")
     assert cut_text("abc", 3) == Truncated(b"abc")
@@ -90,7 +90,7 @@ def test_depth_is_bounded(opening: str) -> None:
     assert json.loads(cut_json(body, 900).kept) is not None
 
 
-def test_what_has_too_many_parts_is_cut_behind_the_last_whole_one() -> None:
+def test_a_result_with_too_many_parts_is_cut_behind_a_whole_one() -> None:
     """Ours: a million parts are not taken apart."""
     body = b'{"a":[[1,"x,]}"],' + b"0," * 400_000 + b'0],"z":1}'
     cut = cut_json(body, 1000)
@@ -111,7 +111,7 @@ def test_a_part_that_alone_is_too_large_leaves_nothing_half(repeated: bytes) -> 
 
 
 @given(JSON, st.integers(20, 400))
-def test_whatever_is_cut_is_json_within_the_limit(value: object, limit: int) -> None:
+def test_every_cut_result_is_json_within_the_limit(value: object, limit: int) -> None:
     """Ours: the kept part is valid, of the same kind, and states that something is missing."""
     body = compact(value)
     cut = cut_json(body, limit)
@@ -131,7 +131,7 @@ def test_text_ends_with_a_line_where_one_is_near() -> None:
     assert cut_text("é" * 10, 5).kept == "éé".encode()
 
 
-def test_the_description_says_where_the_rest_is() -> None:
+def test_the_description_names_the_rest() -> None:
     """Ours: a model reads what is missing and how to get it."""
     text = describe(
         Truncated(b"", ("/items: the first 2 of 9 elements are shown",)), whole=1234, uri="gateway+result://x"

@@ -28,14 +28,14 @@ def test_origins_are_compared_in_one_form() -> None:
         "null",
     ],
 )
-def test_what_is_no_origin_is_refused_with_its_place(text: str) -> None:
+def test_a_text_that_is_no_origin_is_refused_with_its_place(text: str) -> None:
     """Ours: an origin is scheme, host and port, and nothing that only looks like one."""
     with pytest.raises(InvalidBody) as refused:
         read_origins(["https://good.example", text], pointer="/origins")
     assert [fault.pointer for fault in refused.value.faults] == ["/origins/1"]
 
 
-def test_the_origin_of_a_url_is_found_or_there_is_none() -> None:
+def test_the_origin_of_a_url_is_found_or_none() -> None:
     """Ours: a text that is not a URL has no origin, so nothing is permitted for it."""
     assert find_origin("HTTPS://Api.Example:443/path?q") == "https://api.example"
     assert find_origin("file:///etc/passwd") is None

@@ -23,7 +23,7 @@ def _report(operations: Sequence[tuple[str, str, str | None, str]], *, tokens: i
 
 
 @pytest.mark.parametrize(
-    ("operations", "said"),
+    ("operations", "reported"),
     [
         ([], "declares no operation"),
         ([("get", "/a", None, _RELATIVE)], "--base-url"),
@@ -32,9 +32,9 @@ def _report(operations: Sequence[tuple[str, str, str | None, str]], *, tokens: i
         ([("get", "/a", None, "it has more arguments\x1b[2J than a tool can have")], "more arguments\\x1b[2J than"),
     ],
 )
-def test_no_tool_at_all_is_explained(operations: list[tuple[str, str, str | None, str]], said: str) -> None:
+def test_no_tool_at_all_is_explained(operations: list[tuple[str, str, str | None, str]], reported: str) -> None:
     """Ours: the error for a document without tools names the option to give (OAS-3)."""
-    assert said in explain_no_tools(_report(operations))
+    assert reported in explain_no_tools(_report(operations))
 
 
 def test_operations_without_a_server_beside_others_are_advised_on() -> None:
@@ -45,7 +45,7 @@ def test_operations_without_a_server_beside_others_are_advised_on() -> None:
     assert advise(_report([("get", "/a", "a", "")])) == ""
 
 
-def test_a_dear_list_is_advised_on_with_options_that_try_has() -> None:
+def test_a_large_list_is_advised_on_with_options_that_try_has() -> None:
     """Ours: the largest parts are named, each as the option that takes it alone (OAS-3)."""
     paths = [("get", f"/api/v1/repos/{n}", f"r{n}", "") for n in range(7)]
     paths += [("post", f"/api/v1/orgs/{n}", f"o{n}", "") for n in range(4)]
@@ -63,7 +63,7 @@ def test_a_dear_list_is_advised_on_with_options_that_try_has() -> None:
     assert {line[0] for line in lines} <= offered
 
 
-def test_one_path_alone_is_dear_without_parts() -> None:
+def test_a_single_large_path_has_no_parts() -> None:
     """Ours: advice never fails on what a document is like (OAS-3)."""
     for paths in (
         [("get", "/a", "a", "")],

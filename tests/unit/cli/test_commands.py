@@ -259,7 +259,7 @@ def test_each_shell_has_its_script(shell: str) -> None:
         ("--url http://typed/ tool list", "from-environment", "http://typed"),
     ],
 )
-def test_options_stand_before_or_after_the_command(
+def test_options_precede_or_follow_the_command(
     line: str, tenant: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: the later word counts, and either counts more than the environment."""
@@ -290,7 +290,7 @@ def test_limits_are_names_of_the_policy_with_numbers() -> None:
             limit.convert(wrong, None, None)
 
 
-def test_a_lazy_group_refuses_what_is_no_command() -> None:
+def test_a_lazy_group_refuses_an_unknown_command() -> None:
     """Ours: a wrong entry in the table of commands is found by running it."""
     group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exit_codes:ExitCode", "Odd.")}, help="", epilog="")
 

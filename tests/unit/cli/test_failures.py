@@ -23,7 +23,7 @@ def test_a_failure_is_one_line_and_one_for_each_fault(capsys: pytest.CaptureFixt
     ]
 
 
-def test_what_the_line_says_already_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_of_the_first_line_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours: one fault is one line; several are listed, also the one that the line begins with."""
     first, second = Fault(pointer="/slug", reason="required"), Fault(pointer="/x", reason="unknown field")
 
@@ -46,7 +46,7 @@ def test_a_broken_setting_is_wrong_usage_and_a_broken_server_a_failure() -> None
     assert failure_of(EmbeddedServerFailed("x")).exit_code is ExitCode.FAILED
 
 
-def test_what_went_wrong_is_found_in_nested_groups() -> None:
+def test_an_error_is_found_in_nested_groups() -> None:
     """Ours: task groups around an error do not hide it."""
     wanted = BrokenSetting("port taken")
     group = BaseExceptionGroup("g", [ValueError("noise"), ExceptionGroup("h", [wanted])])

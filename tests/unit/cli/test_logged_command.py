@@ -97,7 +97,7 @@ def test_without_json_a_failure_is_text(capsys: pytest.CaptureFixture[str], monk
     assert capsys.readouterr().err == "gateway: it is so\n"
 
 
-def test_an_object_is_one_line_whatever_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_object_is_one_line_for_every_content(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours: separators of lines in values split no line (SRV-3)."""
     show_line({"url": "a\nb\u2028c\x85d"})
 

@@ -78,7 +78,7 @@ def test_a_broken_block_is_refused_where_it_is_broken(block: object, pointer: st
 
 
 @pytest.mark.parametrize("raw", [None, {}, "text", [TEXT] * 1_001, [{"type": "text", "text": object()}]])
-def test_what_is_no_list_of_blocks_is_refused(raw: object) -> None:
+def test_content_that_is_no_list_of_blocks_is_refused(raw: object) -> None:
     """Ours: at most a thousand, and JSON only."""
     with pytest.raises(ToolValidationError):
         validate_content(raw)

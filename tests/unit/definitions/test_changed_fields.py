@@ -34,7 +34,7 @@ async def _sides(before: object | None, after: object | None) -> dict[str, Any]:
     return dict(await describe_change(before, after, key=KEY))
 
 
-async def test_both_sides_have_what_differs_and_nothing_else() -> None:
+async def test_both_sides_have_the_differences_only() -> None:
     """Ours: a profile that was opened to everything is seen in its entry (OPR-1)."""
     before = Profile(id=ProfileId("prf_1"), name="readonly", include=(Rule(methods=("GET",)),), version=3)
     after = replace(before, include=(), version=4)

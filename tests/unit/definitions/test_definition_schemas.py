@@ -80,7 +80,7 @@ TREE = {
         nested(32),
     ],
 )
-def test_what_can_be_checked_is_taken(schema: dict[str, Any]) -> None:
+def test_a_checkable_schema_is_accepted(schema: dict[str, Any]) -> None:
     """Ours: three dialects, every keyword, references within (TDF-2)."""
     assert faults_of(schema) == []
 
@@ -124,11 +124,11 @@ def test_what_can_be_checked_is_taken(schema: dict[str, Any]) -> None:
         (nested(65), "/properties", "deep"),
     ],
 )
-def test_what_cannot_be_checked_is_refused_where_it_stands(schema: dict[str, Any], pointer: str, reason: str) -> None:
+def test_an_uncheckable_schema_is_refused_at_its_place(schema: dict[str, Any], pointer: str, reason: str) -> None:
     """Ours: dialects by name, nothing fetched, linear patterns, bounded work (TDF-2, TEN-5)."""
     found = faults_of(schema)
 
-    assert any(place.startswith(pointer) and reason in said for place, said in found), found
+    assert any(place.startswith(pointer) and reason in reported for place, reported in found), found
 
 
 def test_a_huge_doubling_is_counted_without_being_expanded() -> None:

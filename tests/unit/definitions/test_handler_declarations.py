@@ -345,7 +345,7 @@ def test_branches_are_bounded_in_depth_and_in_all() -> None:
     assert any("more than 100 steps in total" in reason for _, reason in refusal(steps(wide)))
 
 
-def test_pointers_begin_where_the_caller_says() -> None:
+def test_pointers_begin_at_the_given_place() -> None:
     """Ours: an error points into the body as it was sent."""
     with pytest.raises(HandlerInvalid) as caught:
         parse_handler({"kind": "template"}, Family.TOOL, where="")

@@ -49,7 +49,7 @@ def test_the_level_is_the_highest_of_the_parts(raw: object, level: Safety, reaso
     assert assess(parse_handler(raw, Family.TOOL)) == (level, tuple(reasons))
 
 
-def test_what_is_called_counts_with_its_own_level() -> None:
+def test_a_called_tool_counts_with_its_own_level() -> None:
     """Ours: a list of steps is as dangerous as the tools that it calls (SAF-1)."""
     known = {"read": Safety.SAFE, "wipe": Safety.DANGEROUS}
     spec = parse_handler(

@@ -222,7 +222,7 @@ def test_a_schema_is_handed_out_as_a_copy() -> None:
 
 
 @pytest.mark.parametrize(("name", "raw"), GOOD, ids=_name)
-def test_what_the_validator_takes_the_schema_takes(name: str, raw: dict[str, Any]) -> None:
+def test_the_schema_accepts_all_that_the_validator_accepts(name: str, raw: dict[str, Any]) -> None:
     """Ours: the schema refuses nothing that is valid (PRG-3)."""
     VALIDATORS[name](raw)
 
@@ -230,7 +230,7 @@ def test_what_the_validator_takes_the_schema_takes(name: str, raw: dict[str, Any
 
 
 @pytest.mark.parametrize(("name", "raw"), BAD, ids=_name)
-def test_what_the_schema_refuses_the_validator_refuses(name: str, raw: object) -> None:
+def test_the_validator_refuses_all_that_the_schema_refuses(name: str, raw: object) -> None:
     """Ours: and what breaks the form is refused by both (PRG-3)."""
     with pytest.raises(DefinitionInvalid):
         VALIDATORS[name](raw)

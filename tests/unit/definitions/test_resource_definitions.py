@@ -67,7 +67,7 @@ def test_an_absolute_uri_is_taken(uri: str) -> None:
         5,
     ],
 )
-def test_what_is_no_absolute_uri_is_refused(uri: object) -> None:
+def test_a_text_that_is_no_absolute_uri_is_refused(uri: object) -> None:
     """RFC 3986: no spaces, no control characters, nothing relative, at most 2,048 characters."""
     with pytest.raises(ResourceValidationError, match="uri"):
         validate_resource_definition(resource(uri=uri))

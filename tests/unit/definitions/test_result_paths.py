@@ -52,7 +52,7 @@ def test_the_examples_of_the_rfc(pointer: str, found: object) -> None:
 
 
 @pytest.mark.parametrize("pointer", ["/foo/2", "/foo/-1", "/foo/01", "/foo/-", "/foo/x", "/bar", "/foo/0/x", "/a"])
-def test_a_pointer_that_leads_nowhere_is_said(pointer: str) -> None:
+def test_a_pointer_without_a_target_is_reported(pointer: str) -> None:
     """Ours: an answer of another form is no silent null."""
     with pytest.raises(HandlerFailed, match="no value at"):
         point(RFC, pointer)
@@ -70,7 +70,7 @@ def test_a_pointer_that_leads_nowhere_is_said(pointer: str) -> None:
         (["/missing", "/next/x"], {}),
     ],
 )
-def test_only_what_paths_lead_to_is_kept(paths: list[str], kept: object) -> None:
+def test_only_parts_of_paths_are_kept(paths: list[str], kept: object) -> None:
     """Ours: `*` matches every element or member; an absent one is left out."""
     assert keep(PETS, paths) == kept
 
@@ -85,7 +85,7 @@ def test_only_what_paths_lead_to_is_kept(paths: list[str], kept: object) -> None
         (["/missing/x", "/next/y"], PETS),
     ],
 )
-def test_what_paths_lead_to_is_dropped(paths: list[str], left: object) -> None:
+def test_parts_of_paths_are_dropped(paths: list[str], left: object) -> None:
     """Ours: the rest stays as it is."""
     assert drop(PETS, paths) == left
 
@@ -113,7 +113,7 @@ def test_many_paths_through_every_level_stay_linear() -> None:
     ("text", "pointer", "path"),
     [("", True, False), ("/a", True, True), ("a", False, False), ("/~2", False, False), ("/" * 513, False, False)],
 )
-def test_what_is_a_pointer(text: str, pointer: bool, path: bool) -> None:
+def test_pointers_and_their_forms(text: str, pointer: bool, path: bool) -> None:
     """RFC 6901, section 3; a path leads to a part."""
     assert is_pointer(text) is pointer
     assert is_path(text) is path

@@ -76,7 +76,7 @@ def test_nothing_that_was_not_given_is_listed() -> None:
     assert validate_tool_definition(tool()).to_wire() == tool()
 
 
-def test_what_was_given_can_change_without_the_definition() -> None:
+def test_a_definition_is_a_copy() -> None:
     """Ours: a definition holds a copy, and hands out copies."""
     raw = schema(properties={"a": {"type": "string"}})
     definition = validate_tool_definition(raw)
@@ -191,7 +191,7 @@ def test_a_name_of_the_protocol_is_taken(name: str) -> None:
         tool(inputSchema=PLAIN | {"default": b"x"}),
     ],
 )
-def test_what_json_does_not_have_is_refused(raw: object) -> None:
+def test_values_that_json_lacks_are_refused(raw: object) -> None:
     """Ours: Python values that could not be listed are refused when they are registered."""
     assert refusal(raw).faults[0].pointer.startswith("/inputSchema/default")
 
@@ -204,7 +204,7 @@ def test_a_value_that_holds_itself_is_refused() -> None:
     assert "levels" in refusal(tool(inputSchema=PLAIN | loop)).message
 
 
-def test_every_fault_is_told_at_once_up_to_twenty() -> None:
+def test_up_to_twenty_faults_are_reported_at_once() -> None:
     """Ours: one round trip shows all of them; a hostile body does not buy a huge answer."""
     error = refusal(tool(**{f"x{number}": 1 for number in range(50)}) | {"name": "", "title": 5})
 
@@ -212,7 +212,7 @@ def test_every_fault_is_told_at_once_up_to_twenty() -> None:
     assert "and 19 more" in error.message
 
 
-def test_a_refusal_is_short_and_printable_whatever_was_sent() -> None:
+def test_a_refusal_is_short_and_printable_for_every_input() -> None:
     """Ours: a hostile name causes neither a huge answer nor a line on a terminal."""
     error = refusal(tool(**{"\x1b[2J\n" + "x" * 100_000: 1}))
 
@@ -238,7 +238,7 @@ class Most(IntEnum):
     FEW = 3
 
 
-def test_members_of_enumerations_are_what_they_stand_for() -> None:
+def test_members_of_enumerations_are_their_values() -> None:
     """Ours: Python code may write either."""
     written: dict[str, Any] = {"type": Word("object"), "properties": {}, "maxProperties": Most.FEW}
     listed = validate_tool_definition(tool(inputSchema=written))
@@ -263,7 +263,7 @@ def test_the_error_is_of_its_own_class() -> None:
     assert error.code == "definition.tool_invalid"
 
 
-def test_a_definition_made_by_hand_is_listed_alike() -> None:
+def test_a_definition_of_code_is_listed_alike() -> None:
     """Ours: Python code may build the dataclass itself."""
     made = ToolDefinition(name="t", description="Does it.", input_schema=PLAIN)
 

@@ -20,7 +20,7 @@ def raw(name: str) -> ToolShape:
     return {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object", "properties": {}}}
 
 
-def test_what_is_registered_is_found() -> None:
+def test_a_registered_definition_is_found() -> None:
     """Ours: by name, all together, and with the registered object (TDF-3)."""
     registry = ToolRegistry()
     handler: Any = object()
@@ -37,7 +37,7 @@ def test_what_is_registered_is_found() -> None:
     assert 5 not in registry
 
 
-def test_what_is_not_there_is_none() -> None:
+def test_an_absent_name_is_none() -> None:
     """Ours: looking never raises (TDF-3)."""
     registry = ToolRegistry()
 
@@ -73,7 +73,7 @@ def test_a_taken_name_is_refused_and_the_first_tool_stays() -> None:
     assert registry.handler_of("a") == "first"
 
 
-def test_a_definition_made_by_hand_is_checked_too() -> None:
+def test_a_definition_of_code_is_checked_too() -> None:
     """Ours: nothing unchecked gets in."""
     registry = ToolRegistry()
 
@@ -82,7 +82,7 @@ def test_a_definition_made_by_hand_is_checked_too() -> None:
     assert len(registry) == 0
 
 
-def test_of_threads_that_want_one_name_exactly_one_has_it() -> None:
+def test_one_of_many_threads_gets_a_name() -> None:
     """Ours: concurrent registrations of one name have one winner, whose tool stays (PRG-4)."""
     registry = ToolRegistry()
     start = Barrier(8)

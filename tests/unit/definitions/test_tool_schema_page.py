@@ -46,7 +46,7 @@ def _rows(columns: int) -> list[list[list[str]]]:
     return [[re.findall(r"`([^`]+)`", cell) for cell in line] for line in lines if len(line) == columns]
 
 
-def test_the_uri_templates_of_the_page_match_as_it_says() -> None:
+def test_the_uri_templates_of_the_page_match() -> None:
     """Ours: each form, a URI of it with its values, and one that is none (RES-2)."""
     rows = _rows(4)
 
@@ -57,7 +57,7 @@ def test_the_uri_templates_of_the_page_match_as_it_says() -> None:
         assert read.match(other) is None
 
 
-def test_the_uri_templates_of_the_page_are_refused_with_what_it_names() -> None:
+def test_the_uri_templates_of_the_page_are_refused_with_its_remedy() -> None:
     """Ours: the refusal names the remedy of the table (RES-2)."""
     rows = _rows(3)
 

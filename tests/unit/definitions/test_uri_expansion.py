@@ -322,7 +322,7 @@ def test_values_of_other_types_and_characters(template: str, variables: dict[str
         "x" * 2049,
     ],
 )
-def test_what_is_no_template_is_refused(template: str) -> None:
+def test_a_malformed_template_is_refused(template: str) -> None:
     """RFC 6570, section 2: its grammar."""
     with pytest.raises(ResourceValidationError, match="uriTemplate"):
         expand(template, {"a": "1", "b": "2"})

@@ -20,7 +20,7 @@ Json = st.recursive(
 
 
 @given(Json)
-def test_what_python_writes_is_read(value: Any) -> None:
+def test_output_of_python_is_read(value: Any) -> None:
     """Ours: every JSON text that means one thing is read as that."""
     try:
         raw = json.dumps(value, ensure_ascii=False).encode()
@@ -140,7 +140,7 @@ def test_an_ambiguous_text_is_refused_with_its_place(raw: bytes, reason: str, li
         b"[" * 100_000 + b"]" * 100_000,
     ],
 )
-def test_what_cannot_be_kept_is_refused(raw: bytes) -> None:
+def test_unstorable_values_are_refused(raw: bytes) -> None:
     """Ours: infinite numbers, endless digits, half surrogates and bottomless nesting are no values."""
     with pytest.raises(InvalidBody):
         load_json(raw)

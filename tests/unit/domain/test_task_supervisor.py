@@ -15,7 +15,7 @@ import gateway
 from gateway.domain.fairness.task_supervisor import TaskSupervisor
 
 
-async def test_closing_ends_what_was_spawned() -> None:
+async def test_closing_ends_spawned_tasks() -> None:
     """Ours: nothing runs on behind a closed supervisor, and an error of what ran is only logged, with its name."""
     ended = anyio.Event()
 
@@ -78,7 +78,7 @@ async def test_a_loop_that_fails_is_started_again(
     assert [line["event"] for line in lines] == ["background_work_failed"] * 2
 
 
-async def test_a_loop_whose_failure_cannot_be_logged_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_loop_with_a_failing_log_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a program that embeds the gateway decides where its log goes; a loop that fails often is named (SRV-4)."""
     monkeypatch.setattr("gateway.domain.fairness.task_supervisor.RESTART_S", 0)
     begun: list[int] = []
@@ -141,7 +141,7 @@ async def test_tasks_are_named_after_their_work_and_receive_its_arguments() -> N
     assert number == 7
 
 
-async def test_a_task_that_does_not_end_holds_up_closing_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_task_that_does_not_end_delays_closing_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a task that ignores its cancellation is reported, and the replica ends."""
     monkeypatch.setattr("gateway.domain.fairness.task_supervisor.CLOSING_S", 0.05)
     release = asyncio.Event()

@@ -30,18 +30,18 @@ def _by_pyright(folder: Path) -> dict[str, set[int]]:
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
     for path in CASES.glob("*.py"):
         shutil.copy(path, folder)
-    said = _run("pyright", "--outputjson", "--project", str(folder), "--pythonpath", sys.executable)
+    printed = _run("pyright", "--outputjson", "--project", str(folder), "--pythonpath", sys.executable)
     return _gathered(
         (Path(diagnostic["file"]).name, diagnostic["range"]["start"]["line"] + 1)
-        for diagnostic in json.loads(said)["generalDiagnostics"]
+        for diagnostic in json.loads(printed)["generalDiagnostics"]
         if diagnostic["severity"] == "error"
     )
 
 
 def _by_mypy(_: Path) -> dict[str, set[int]]:
     """The lines with errors in every file, in its strict mode: the project's, which shares its cache."""
-    said = _run("mypy", "--output", "json", *(str(path.relative_to(ROOT)) for path in CASES.glob("*.py")))
-    found = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    printed = _run("mypy", "--output", "json", *(str(path.relative_to(ROOT)) for path in CASES.glob("*.py")))
+    found = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
     return _gathered((Path(each["file"]).name, each["line"]) for each in found if each["severity"] == "error")
 
 
@@ -73,7 +73,7 @@ def test_a_type_checker_finds_exactly_the_marked_lines(
     assert sum(map(len, found.values())) > 30
 
 
-def test_what_types_cannot_see_is_refused_when_it_is_registered() -> None:
+def test_faults_that_types_miss_are_refused_at_registration() -> None:
     """Ours: a schema that no checker has read is checked in full, at every depth (PRG-5, TDF-1)."""
     wrong: Any = {"type": "object", "properties": {"a": {"items": {"anyOf": [{"type": 3}]}}}}
 

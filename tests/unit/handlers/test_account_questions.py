@@ -33,7 +33,7 @@ async def test_a_request_and_a_task_ask(timeout_s: float) -> None:
     assert list(peer.asked) == [KEY]
 
 
-async def test_who_cannot_open_pages_or_is_in_a_session_is_not_asked() -> None:
+async def test_clients_without_pages_and_sessions_are_not_asked() -> None:
     """Ours: these read the link in the error; no request of a session waits for a person (TEN-4)."""
     for peer in (
         TalkingPeer(cannot=frozenset({"elicitation.url"})),

@@ -23,16 +23,16 @@ from gateway.errors import (
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.signatures import Completing
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 
 
 @pytest.fixture
-def house() -> Household:
+def house() -> HandlerBench:
     """A tenant without primitives, and with no way out."""
-    return Household(UpstreamClient())
+    return HandlerBench(UpstreamClient())
 
 
-async def test_texts_and_bytes_are_contents_in_the_type_of_the_definition(house: Household) -> None:
+async def test_texts_and_bytes_are_contents_in_the_type_of_the_definition(house: HandlerBench) -> None:
     """Ours: text and blob, with URI and MIME type (RES-1)."""
     house.has_code(Family.RESOURCE, "note://text", lambda context: "hi", mimeType="text/plain")
     house.has_code(Family.RESOURCE, "note://blob", lambda context: b"\x00", mimeType="image/png")
@@ -62,7 +62,7 @@ async def test_texts_and_bytes_are_contents_in_the_type_of_the_definition(house:
     ],
 )
 async def test_a_mapping_in_the_protocols_form_is_contents(
-    house: Household, returned: dict[str, Any], uri: str
+    house: HandlerBench, returned: dict[str, Any], uri: str
 ) -> None:
     """Ours: a list of contents, or one; the URI and type default to the resource's (RES-1)."""
     house.has_code(Family.RESOURCE, "note://1", lambda context: returned, mimeType="text/plain")
@@ -89,7 +89,7 @@ _HI: dict[str, Any] = {"role": "user", "content": {"type": "text", "text": "hi"}
     ],
 )
 async def test_a_list_or_mapping_in_the_protocols_form_is_messages(
-    house: Household, returned: object, messages: Messages
+    house: HandlerBench, returned: object, messages: Messages
 ) -> None:
     """Ours: a list of messages, alone or beside a description (PRM-2)."""
     house.has_code(Family.PROMPT, "says", lambda context: returned)
@@ -97,7 +97,7 @@ async def test_a_list_or_mapping_in_the_protocols_form_is_messages(
     assert await house.get("says") == messages
 
 
-async def test_a_template_hands_its_variables_over(house: Household) -> None:
+async def test_a_template_hands_its_variables_over(house: HandlerBench) -> None:
     """Ours: the function gets the variables of the URI (RES-2)."""
     house.has_code(
         Family.TEMPLATE,
@@ -112,7 +112,7 @@ async def test_a_template_hands_its_variables_over(house: Household) -> None:
     assert read.contents[0]["text"] == "pet://cat/7%2F8 {'kind': 'cat', 'id': '7/8'}"
 
 
-async def test_a_resource_without_mime_type_anywhere_is_a_wrong_shape(house: Household) -> None:
+async def test_a_resource_without_mime_type_anywhere_is_a_wrong_shape(house: HandlerBench) -> None:
     """Ours: absent from result and definition is not guessed (RES-1)."""
     house.has_code(Family.RESOURCE, "note://1", lambda context: "hi")
 
@@ -120,7 +120,7 @@ async def test_a_resource_without_mime_type_anywhere_is_a_wrong_shape(house: Hou
         await house.read("note://1")
 
 
-async def test_a_function_may_say_that_there_is_no_such_resource(house: Household) -> None:
+async def test_a_function_may_report_a_missing_resource(house: HandlerBench) -> None:
     """Ours: a template knows which of its URIs exist (CAL-3)."""
 
     def reads(context: Context) -> str:
@@ -130,20 +130,20 @@ async def test_a_function_may_say_that_there_is_no_such_resource(house: Househol
 
     with pytest.raises(NotFound):
         await house.read("pet://7")
-    assert house.desk.lines == ["read pet://7 call not_found"]
+    assert house.journal.lines == ["read pet://7 call not_found"]
 
 
-async def test_texts_and_messages_are_a_prompt(house: Household) -> None:
+async def test_texts_and_messages_are_a_prompt(house: HandlerBench) -> None:
     """Ours: a text is a message of the role user (PRM-2)."""
-    said = Messages(messages=({"role": "assistant", "content": {"type": "text", "text": "a"}},), description="d")
+    reported = Messages(messages=({"role": "assistant", "content": {"type": "text", "text": "a"}},), description="d")
     house.has_code(Family.PROMPT, "text", lambda context: f"hi {context.arguments}")
-    house.has_code(Family.PROMPT, "messages", lambda context: said)
+    house.has_code(Family.PROMPT, "messages", lambda context: reported)
 
     assert (await house.get("text")).messages == ({"role": "user", "content": {"type": "text", "text": "hi {}"}},)
-    assert await house.get("messages") == said
+    assert await house.get("messages") == reported
 
 
-async def test_every_missing_argument_is_named(house: Household) -> None:
+async def test_every_missing_argument_is_named(house: HandlerBench) -> None:
     """Ours: one error names every missing argument (PRM-1)."""
     arguments = [{"name": name, "required": name != "c"} for name in "abc"]
     house.has_code(Family.PROMPT, "asks", lambda context: "x", arguments=arguments)
@@ -199,7 +199,7 @@ def _typed(family: Family) -> dict[str, Any]:
 @pytest.mark.parametrize("number", range(len(_WRONG)))
 @pytest.mark.parametrize("family", [Family.RESOURCE, Family.TEMPLATE, Family.PROMPT])
 async def test_raising_hanging_wrong_and_huge_answers_are_clean_errors(
-    house: Household, family: Family, number: int
+    house: HandlerBench, family: Family, number: int
 ) -> None:
     """Ours: logged with the correlation id, without internal details in the response, one record, and the gateway
     continues (CAL-4).
@@ -213,12 +213,12 @@ async def test_raising_hanging_wrong_and_huge_answers_are_clean_errors(
 
     assert "hunter2" not in caught.value.message
     assert any(line.get("correlation_id") == "c-1" for line in logs)
-    assert len(house.desk.records) == 1
-    assert house.desk.inside == 0
+    assert len(house.journal.records) == 1
+    assert house.journal.inside == 0
 
 
 @pytest.mark.parametrize("family", [Family.RESOURCE, Family.PROMPT])
-async def test_a_cancelled_reading_is_recorded(house: Household, family: Family) -> None:
+async def test_a_cancelled_reading_is_recorded(house: HandlerBench, family: Family) -> None:
     """Ours: a client that left is in the trail, and the place is free (SAF-4)."""
     started = anyio.Event()
 
@@ -236,12 +236,12 @@ async def test_a_cancelled_reading_is_recorded(house: Household, family: Family)
             await started.wait()
             group.cancel_scope.cancel()
 
-    assert house.desk.lines[0].endswith("call cancelled")
-    assert house.desk.inside == 0
+    assert house.journal.lines[0].endswith("call cancelled")
+    assert house.journal.inside == 0
 
 
 @pytest.mark.parametrize("decision", [Decision.DENY, Decision.APPROVE])
-async def test_the_policy_holds_for_every_family(house: Household, decision: Decision) -> None:
+async def test_the_policy_holds_for_every_family(house: HandlerBench, decision: Decision) -> None:
     """Ours: resources, prompts and completions pass the same gates as tools (SAF-2)."""
     house.has_code(Family.RESOURCE, "note://x", lambda context: "x", mimeType="text/plain")
     house.has_code(Family.PROMPT, "prompt", lambda context: "x", arguments=[{"name": "a"}])
@@ -252,7 +252,7 @@ async def test_the_policy_holds_for_every_family(house: Household, decision: Dec
             await refused
 
 
-async def test_a_function_completes_arguments_and_variables(house: Household) -> None:
+async def test_a_function_completes_arguments_and_variables(house: HandlerBench) -> None:
     """MCP: at most a hundred values, and whether there are more (PRM-3)."""
     seen: list[Completing] = []
 
@@ -271,10 +271,10 @@ async def test_a_function_completes_arguments_and_variables(house: Household) ->
     assert (len(found.values), found.values[0], found.has_more, found.total) == (100, "v0", True, 250)
     assert (seen[0].argument, seen[0].chosen, seen[0].principal.subject) == ("a", {"b": "1"}, "alice")
     assert await house.complete("pet://{id}", "id", "") == Completions(values=("a",), total=1000, has_more=True)
-    assert house.desk.lines[0] == "complete prompt call ok"
+    assert house.journal.lines[0] == "complete prompt call ok"
 
 
-async def test_what_nothing_completes_has_no_values_and_what_is_unknown_is_refused(house: Household) -> None:
+async def test_a_completion_without_a_function_has_no_values(house: HandlerBench) -> None:
     """MCP: an argument that does not exist is an invalid parameter (PRM-3)."""
     house.has_code(Family.PROMPT, "prompt", lambda context: "x", arguments=[{"name": "a"}])
 
@@ -283,14 +283,14 @@ async def test_what_nothing_completes_has_no_values_and_what_is_unknown_is_refus
         await house.complete("prompt", "b", "")
 
 
-def _says(returned: object) -> Callable[[Completing], object]:
+def _states(returned: object) -> Callable[[Completing], object]:
     def completes(completing: Completing) -> object:
         return returned
 
     return completes
 
 
-async def test_a_completion_that_hangs_is_stopped(house: Household) -> None:
+async def test_a_completion_that_hangs_is_stopped(house: HandlerBench) -> None:
     """Ours: suggestions are bounded in time like everything else (CAL-4)."""
 
     async def hangs(completing: Completing) -> Sequence[str]:
@@ -303,17 +303,17 @@ async def test_a_completion_that_hangs_is_stopped(house: Household) -> None:
 
     with anyio.fail_after(30), pytest.raises(HandlerFailed):
         await house.complete("prompt", "a", "")
-    assert house.desk.lines == ["complete prompt call call.handler_failed"]
+    assert house.journal.lines == ["complete prompt call call.handler_failed"]
 
 
 @pytest.mark.parametrize("returned", ["abc", [1], None, 3])
-async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, returned: object) -> None:
+async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: HandlerBench, returned: object) -> None:
     """Ours: a text is no list of its letters (CAL-4)."""
     house.has_code(
         Family.PROMPT,
         "prompt",
         lambda context: "x",
-        complete=cast("Any", _says(returned)),
+        complete=cast("Any", _states(returned)),
         arguments=[{"name": "a"}],
     )
 
@@ -328,22 +328,22 @@ async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, 
         Completions(values=("a",), total=cast("Any", "many")),
     ],
 )
-async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, returned: Completions) -> None:
+async def test_completions_of_a_wrong_shape_are_a_clean_error(house: HandlerBench, returned: Completions) -> None:
     """Ours: a value that is no text, or a number of them, is reported as a wrong shape (CAL-4)."""
     arguments = [{"name": "a"}]
     house.has_code(
-        Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(returned)), arguments=arguments
+        Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _states(returned)), arguments=arguments
     )
 
     with pytest.raises(HandlerFailed, match="the form that the protocol requires"):
         await house.complete("prompt", "a", "")
 
 
-async def test_a_completion_that_is_no_text_for_json_is_a_clean_error(house: Household) -> None:
+async def test_a_completion_that_is_no_text_for_json_is_a_clean_error(house: HandlerBench) -> None:
     """Ours: half a surrogate pair cannot be sent (CAL-4)."""
     suggested, arguments = Completions(values=("\ud800",)), [{"name": "a"}]
     house.has_code(
-        Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(suggested)), arguments=arguments
+        Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _states(suggested)), arguments=arguments
     )
 
     with pytest.raises(HandlerFailed, match="is not JSON"):

@@ -20,14 +20,14 @@ from gateway.errors import CapabilityMissing
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.results import audio, embed, error, image, json, success, text
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 from tests.support.peers import TalkingPeer, accepted
 
 
 @pytest.fixture
-def house() -> Household:
+def house() -> HandlerBench:
     """A tenant without primitives, and with no way out."""
-    return Household(UpstreamClient())
+    return HandlerBench(UpstreamClient())
 
 
 def _note(ran: list[int]) -> str:
@@ -35,7 +35,7 @@ def _note(ran: list[int]) -> str:
     return "ran"
 
 
-async def _answer(house: Household, returned: object) -> dict[str, Any]:
+async def _answer(house: HandlerBench, returned: object) -> dict[str, Any]:
     house.has_code(Family.TOOL, "answers", lambda context: returned)
     return await house.call("answers")
 
@@ -83,8 +83,8 @@ async def _answer(house: Household, returned: object) -> dict[str, Any]:
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_what_a_function_returns_comes_back_in_protocol_form(
-    house: Household, returned: object, result: dict[str, Any]
+async def test_a_returned_value_comes_back_in_protocol_form(
+    house: HandlerBench, returned: object, result: dict[str, Any]
 ) -> None:
     """Ours: results, texts and mappings are answers of a tool (CAL-1)."""
     assert await _answer(house, returned) == result
@@ -115,8 +115,8 @@ _NO: dict[str, Any] = {"type": "text", "text": "no"}
         ),
     ],
 )
-async def test_a_mapping_in_the_protocols_form_is_the_result_that_it_says(
-    house: Household, returned: object, result: dict[str, Any]
+async def test_a_mapping_in_the_protocols_form_is_a_result(
+    house: HandlerBench, returned: object, result: dict[str, Any]
 ) -> None:
     """Ours: a mapping with `isError: true` never becomes a success (CAL-1)."""
     assert await _answer(house, returned) == result
@@ -136,7 +136,7 @@ async def test_a_mapping_in_the_protocols_form_is_the_result_that_it_says(
         {"contents": [{"uri": "note://1", "text": "x"}]},
     ],
 )
-async def test_any_other_mapping_is_structured_content(house: Household, returned: dict[str, Any]) -> None:
+async def test_any_other_mapping_is_structured_content(house: HandlerBench, returned: dict[str, Any]) -> None:
     """Ours: an object that happens to have a member of a result stays one JSON value (CAL-1)."""
     result = await _answer(house, returned)
 
@@ -144,7 +144,7 @@ async def test_any_other_mapping_is_structured_content(house: Household, returne
     assert result["isError"] is False
 
 
-async def test_what_another_tool_answered_is_passed_on_as_it_is(house: Household) -> None:
+async def test_an_answer_of_another_tool_is_passed_on_unchanged(house: HandlerBench) -> None:
     """Ours: a failure inside a call is a failure of the call (CAL-1)."""
 
     async def passes_on(context: Context) -> Mapping[str, object]:
@@ -159,7 +159,7 @@ async def test_what_another_tool_answered_is_passed_on_as_it_is(house: Household
     assert result["_meta"]["error"]["code"] == "GONE"
 
 
-async def test_an_async_and_a_plain_function_see_the_same_call(house: Household) -> None:
+async def test_an_async_and_a_plain_function_see_the_same_call(house: HandlerBench) -> None:
     """Ours: tenant, principal, arguments and correlation id are there for both (PRG-1)."""
     seen: list[object] = []
 
@@ -180,7 +180,7 @@ async def test_an_async_and_a_plain_function_see_the_same_call(house: Household)
     assert seen == [("acme", "alice", {"a": [1, None]}, "c-1")] * 2
 
 
-async def test_a_function_does_not_get_the_access_token_of_its_caller(house: Household) -> None:
+async def test_a_function_does_not_get_the_access_token_of_its_caller(house: HandlerBench) -> None:
     """Ours: code cannot pass the token on, by itself or in a log line (TEN-4)."""
     seen: list[object] = []
 
@@ -197,7 +197,7 @@ async def test_a_function_does_not_get_the_access_token_of_its_caller(house: Hou
     assert "secret" not in repr(house.principal)
 
 
-async def test_arguments_that_break_the_schema_reach_no_function(house: Household) -> None:
+async def test_arguments_that_break_the_schema_reach_no_function(house: HandlerBench) -> None:
     """Ours: the path and the reason are the result, the function is not run (CAL-2)."""
     ran: list[int] = []
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -257,8 +257,8 @@ async def _cancels_itself(context: Context) -> str:
     ],
     ids=lambda f: f.__name__,
 )
-async def test_whatever_a_function_raises_is_a_clean_error(
-    house: Household, function: Callable[[Context], object]
+async def test_every_error_of_a_function_is_a_clean_error(
+    house: HandlerBench, function: Callable[[Context], object]
 ) -> None:
     """Ours: nothing internal reaches the client, the log has the correlation id, the gateway goes on (CAL-4)."""
     house.has_code(Family.TOOL, "breaks", function)
@@ -270,7 +270,7 @@ async def test_whatever_a_function_raises_is_a_clean_error(
     assert "hunter2" not in str(result)
     assert result["_meta"]["gateway/error"] == {"code": "call.handler_failed", "correlation_id": "c-1"}
     assert any(line["correlation_id"] == "c-1" for line in logs)
-    assert house.desk.lines == ["call breaks call crashed"]
+    assert house.journal.lines == ["call breaks call crashed"]
     assert (await _answer(house, "still here"))["isError"] is False
 
 
@@ -284,7 +284,9 @@ async def test_whatever_a_function_raises_is_a_clean_error(
         ({"content": ({"type": 3},), "is_error": False, "structured_content": None}, "/content/0"),
     ],
 )
-async def test_content_without_a_type_is_refused_with_its_place(house: Household, returned: object, place: str) -> None:
+async def test_content_without_a_type_is_refused_with_its_place(
+    house: HandlerBench, returned: object, place: str
+) -> None:
     """Ours: a result that misses a type is never passed on as data (CAL-1, CAL-4)."""
     result = await _answer(house, returned)
 
@@ -322,7 +324,7 @@ async def test_content_without_a_type_is_refused_with_its_place(house: Household
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_a_wrong_shape_is_a_clean_error(house: Household, returned: object) -> None:
+async def test_a_wrong_shape_is_a_clean_error(house: HandlerBench, returned: object) -> None:
     """Ours: a value that no tool may return is an error result, logged, without the value (CAL-4)."""
     with capture_logs() as logs:
         result = await _answer(house, returned)
@@ -333,7 +335,7 @@ async def test_a_wrong_shape_is_a_clean_error(house: Household, returned: object
     assert logs[0]["correlation_id"] == "c-1"
 
 
-async def test_a_structure_that_holds_itself_is_a_clean_error(house: Household) -> None:
+async def test_a_structure_that_holds_itself_is_a_clean_error(house: HandlerBench) -> None:
     """Ours: no value a function can build breaks the gateway (CAL-4)."""
     ring: dict[str, object] = {}
     ring["ring"] = ring
@@ -344,14 +346,14 @@ async def test_a_structure_that_holds_itself_is_a_clean_error(house: Household) 
         assert (await _answer(house, returned))["_meta"]["gateway/error"]["code"] == "call.handler_failed"
 
 
-async def test_a_huge_result_is_refused(house: Household) -> None:
+async def test_a_huge_result_is_refused(house: HandlerBench) -> None:
     """Ours: an answer has a largest size (CAL-4)."""
     result = await _answer(house, "x" * (11 * 1024 * 1024))
 
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
 
 
-async def test_an_async_function_that_hangs_is_stopped(house: Household) -> None:
+async def test_an_async_function_that_hangs_is_stopped(house: HandlerBench) -> None:
     """Ours: a time limit ends the call, and the function with it (CAL-4)."""
     ended: list[str] = []
 
@@ -369,10 +371,10 @@ async def test_an_async_function_that_hangs_is_stopped(house: Household) -> None
 
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
     assert ended == ["cleaned up"]
-    assert house.desk.lines == ["call hangs call call.handler_failed"]
+    assert house.journal.lines == ["call hangs call call.handler_failed"]
 
 
-async def test_a_plain_function_that_hangs_is_left_behind(house: Household) -> None:
+async def test_a_plain_function_that_hangs_is_left_behind(house: HandlerBench) -> None:
     """Ours: the call ends though its thread cannot be stopped, and the function can see that it did (CAL-4)."""
     seen = threading.Event()
 
@@ -391,7 +393,7 @@ async def test_a_plain_function_that_hangs_is_left_behind(house: Household) -> N
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
 
 
-async def test_a_cancelled_call_is_recorded_and_ends_its_function(house: Household) -> None:
+async def test_a_cancelled_call_is_recorded_and_ends_its_function(house: HandlerBench) -> None:
     """Ours: a client that leaves leaves nothing behind (CAL-4, SAF-4)."""
     started = anyio.Event()
 
@@ -408,11 +410,11 @@ async def test_a_cancelled_call_is_recorded_and_ends_its_function(house: Househo
             await started.wait()
             group.cancel_scope.cancel()
 
-    assert house.desk.lines == ["call hangs call cancelled"]
-    assert house.desk.inside == 0
+    assert house.journal.lines == ["call hangs call cancelled"]
+    assert house.journal.inside == 0
 
 
-async def test_progress_and_log_reach_the_client(house: Household) -> None:
+async def test_progress_and_log_reach_the_client(house: HandlerBench) -> None:
     """MCP: a running call reports its progress."""
 
     def works(context: Context) -> str:
@@ -425,18 +427,18 @@ async def test_progress_and_log_reach_the_client(house: Household) -> None:
 
     await house.call("works", peer=peer)
 
-    assert peer.told == [("progress", 1, 2, "half"), ("log", "info", {"done": 1}, "worker")]
+    assert peer.notified == [("progress", 1, 2, "half"), ("log", "info", {"done": 1}, "worker")]
 
 
-async def test_a_function_asks_the_user_and_the_model_and_for_roots(house: Household) -> None:
+async def test_a_function_asks_the_user_and_the_model_and_for_roots(house: HandlerBench) -> None:
     """MCP: elicitation, sampling and roots are asked of the client that declared them."""
 
     async def asks(context: Context) -> Mapping[str, object]:
         form = await context.ask("How many?", {"type": "object", "properties": {"n": {"type": "integer"}}})
         page = await context.ask_url("Sign in", "https://example.com/in")
-        said = await context.sample([{"role": "user", "content": {"type": "text", "text": "Hi"}}], max_tokens=5)
+        reported = await context.sample([{"role": "user", "content": {"type": "text", "text": "Hi"}}], max_tokens=5)
         roots = await context.roots()
-        return {"n": form.content["n"], "page": page.is_accepted, "said": said["model"], "roots": len(roots)}
+        return {"n": form.content["n"], "page": page.is_accepted, "said": reported["model"], "roots": len(roots)}
 
     house.has_code(Family.TOOL, "asks", asks)
     peer = TalkingPeer(
@@ -454,7 +456,7 @@ async def test_a_function_asks_the_user_and_the_model_and_for_roots(house: House
     assert peer.asked["question/2"].params["mode"] == "url"
 
 
-async def test_a_malformed_answer_of_the_client_is_a_clean_error(house: Household) -> None:
+async def test_a_malformed_answer_of_the_client_is_a_clean_error(house: HandlerBench) -> None:
     """Ours: a client's answer is not trusted (CAL-4)."""
 
     async def asks(context: Context) -> str:
@@ -467,7 +469,7 @@ async def test_a_malformed_answer_of_the_client_is_a_clean_error(house: Househol
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
 
 
-async def test_a_client_that_cannot_be_asked_is_told_so(house: Household) -> None:
+async def test_a_client_without_a_capability_gets_a_reason(house: HandlerBench) -> None:
     """MCP: a client is asked only for declared capabilities."""
 
     async def asks(context: Context) -> str:
@@ -477,10 +479,10 @@ async def test_a_client_that_cannot_be_asked_is_told_so(house: Household) -> Non
 
     with pytest.raises(CapabilityMissing):
         await house.call("asks")
-    assert house.desk.lines == ["call asks call call.capability_missing"]
+    assert house.journal.lines == ["call asks call call.capability_missing"]
 
 
-async def test_the_clock_stands_still_while_the_user_thinks(house: Household) -> None:
+async def test_the_clock_stops_while_the_user_answers(house: HandlerBench) -> None:
     """Ours: a time limit counts what the handler takes, not what the user takes."""
     limit = 0.05
 
@@ -498,7 +500,7 @@ async def test_the_clock_stands_still_while_the_user_thinks(house: Household) ->
     assert (await house.call("asks", peer=SlowPeer()))["content"][0]["text"] == "accept"
 
 
-async def test_a_result_is_held_to_the_output_schema(house: Household) -> None:
+async def test_a_result_is_held_to_the_output_schema(house: HandlerBench) -> None:
     """Ours: a result that breaks the declared schema is an error result, with the returned content (TDF-5).
 
     The words of the tool are in it (langchain-ai/deepagents#6276).
@@ -518,7 +520,7 @@ async def test_a_result_is_held_to_the_output_schema(house: Household) -> None:
     assert (await house.call("fails"))["_meta"]["error"]["code"] == "E"
 
 
-async def test_members_of_the_same_name_inside_are_not_mistaken(house: Household) -> None:
+async def test_members_of_the_same_name_inside_are_not_mistaken(house: HandlerBench) -> None:
     """Ours: the short way finds structured content and isError by how they are written, wherever others are."""
     tricky = Result(
         content=({"type": "text", "text": "t", "_meta": {"a": 1, "structuredContent": 5, "isError": True}},),
@@ -536,7 +538,7 @@ async def test_members_of_the_same_name_inside_are_not_mistaken(house: Household
 
 
 @pytest.mark.parametrize("decision", [Decision.DENY, Decision.APPROVE])
-async def test_what_the_policy_refuses_is_not_run(house: Household, decision: Decision) -> None:
+async def test_a_refused_call_does_not_run(house: HandlerBench, decision: Decision) -> None:
     """Ours: policy comes before the handler, for code as for imports (SAF-2)."""
     ran: list[int] = []
     house.has_code(Family.TOOL, "acts", lambda context: _note(ran), safety=Safety.MODERATE)

@@ -14,23 +14,23 @@ from gateway.errors import CallError, CapabilityMissing, ClientSilent, GatewayEr
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 
-SAID = {"role": "user", "content": {"type": "text", "text": "Hi {{ name }}"}}
+MESSAGE = {"role": "user", "content": {"type": "text", "text": "Hi {{ name }}"}}
 
 
 @pytest.fixture
-def house() -> Household:
+def house() -> HandlerBench:
     """A tenant without primitives, and with no way out."""
-    return Household(UpstreamClient())
+    return HandlerBench(UpstreamClient())
 
 
 def _steps(*steps: Mapping[str, Any]) -> dict[str, object]:
     return {"kind": "steps", "steps": list(steps)}
 
 
-async def test_a_static_tool_answers_the_same_always(house: Household) -> None:
+async def test_a_static_tool_answers_the_same_always(house: HandlerBench) -> None:
     """Ours: content, structured content and isError are what was declared."""
     block = {"type": "text", "text": "{{ not a template }}"}
     handler = {"kind": "static", "content": [block], "structuredContent": {"n": 1}, "isError": True}
@@ -43,7 +43,7 @@ async def test_a_static_tool_answers_the_same_always(house: Household) -> None:
     }
 
 
-async def test_a_static_resource_and_prompt(house: Household) -> None:
+async def test_a_static_resource_and_prompt(house: HandlerBench) -> None:
     """Ours: contents take URI and type from the resource where they have none; messages are kept (RES-1, PRM-2)."""
     house.has_resource("note://1", {"kind": "static", "contents": [{"text": "hi"}]}, mimeType="text/plain")
     house.has_template("note://{id}/x", {"kind": "static", "contents": [{"blob": "AA=="}]}, mimeType="image/png")
@@ -55,7 +55,7 @@ async def test_a_static_resource_and_prompt(house: Household) -> None:
     assert (await house.get("greets")).messages == (message,)
 
 
-async def test_templates_fill_texts_trees_and_messages(house: Household) -> None:
+async def test_templates_fill_texts_trees_and_messages(house: HandlerBench) -> None:
     """Ours: arguments by name and together; values keep their type; quotes stay inside their text (PRM-2)."""
     house.has_tool("text", {"kind": "template", "text": "{{ n }} of {{ arguments.n }}"})
     house.has_tool("tree", {"kind": "template", "json": {"n": "{{ n }}", "said": "<{{ n }}>"}, "isError": True})
@@ -63,7 +63,7 @@ async def test_templates_fill_texts_trees_and_messages(house: Household) -> None
     house.has_template(
         "note://{id}/{+rest}", {"kind": "template", "text": "{{ id }}/{{ rest }}"}, mimeType="text/plain"
     )
-    house.has_prompt("greets", {"kind": "template", "messages": [SAID]}, "name")
+    house.has_prompt("greets", {"kind": "template", "messages": [MESSAGE]}, "name")
 
     assert (await house.call("text", {"n": 3}))["content"][0]["text"] == "3 of 3"
     tree = await house.call("tree", {"n": '"'})
@@ -78,7 +78,7 @@ async def test_templates_fill_texts_trees_and_messages(house: Household) -> None
 
 
 @pytest.mark.parametrize("family", list(Family))
-async def test_a_template_that_comes_to_a_limit_is_a_clean_error(house: Household, family: Family) -> None:
+async def test_a_template_that_comes_to_a_limit_is_a_clean_error(house: HandlerBench, family: Family) -> None:
     """Ours: a bomb costs its own call, in every family (CAL-4)."""
     bomb = {"kind": "template", "text": "{{ 'aa'" + "|replace:'a','aa'" * 100 + " }}"}
     match family:
@@ -102,9 +102,7 @@ async def test_a_template_that_comes_to_a_limit_is_a_clean_error(house: Househol
 
 
 @pytest.mark.parametrize("family", list(Family))
-async def test_a_stored_template_that_is_valid_no_more_fails_alone_and_says_why(
-    house: Household, family: Family
-) -> None:
+async def test_an_invalid_stored_template_fails_alone_with_the_reason(house: HandlerBench, family: Family) -> None:
     """Ours: an older release stored a loop; its calls name the place and what to write, its neighbours run (CAL-4)."""
     looped = {"kind": "template", "text": "{% for x in list %}{{ x }}{% endfor %}"}
     sound = {"kind": "template", "text": "sound"}
@@ -117,25 +115,25 @@ async def test_a_stored_template_that_is_valid_no_more_fails_alone_and_says_why(
     house.has_prompt("looped", looped)
     house.has_prompt("sound", sound)
 
-    said = "handler.text: 'for' is not supported: templates have no loops"
+    reported = "handler.text: 'for' is not supported: templates have no loops"
     match family:
         case Family.TOOL:
             failed = await house.call("looped")
             assert failed["_meta"]["gateway/error"]["code"] == HandlerFailed.code
-            assert said in failed["content"][0]["text"]
+            assert reported in failed["content"][0]["text"]
             assert (await house.call("sound"))["content"][0]["text"] == "sound"
         case Family.RESOURCE | Family.TEMPLATE:
             broken, fine = ("note://looped", "note://sound") if family is Family.RESOURCE else ("row://1", "line://1")
-            with pytest.raises(HandlerFailed, match=said):
+            with pytest.raises(HandlerFailed, match=reported):
                 await house.read(broken)
             assert (await house.read(fine)).contents[0]["text"] == "sound"
         case Family.PROMPT:
-            with pytest.raises(HandlerFailed, match=said):
+            with pytest.raises(HandlerFailed, match=reported):
                 await house.get("looped")
             assert (await house.get("sound")).messages
 
 
-async def test_the_text_of_a_block_is_text_whatever_fills_it(house: Household) -> None:
+async def test_the_text_of_a_block_is_always_text(house: HandlerBench) -> None:
     """Ours: a place that is all of a text keeps its type in JSON, but what a client reads is text (CAL-1, PRM-2)."""
     block = {"type": "text", "text": "{{ n }}"}
     embedded = {"type": "resource", "resource": {"uri": "note://n", "mimeType": "text/plain", "text": "{{ n }}"}}
@@ -144,17 +142,17 @@ async def test_the_text_of_a_block_is_text_whatever_fills_it(house: Household) -
     house.has_template("note://{id}", {"kind": "template", "contents": contents})
     house.has_prompt("asks", {"kind": "template", "messages": [{"role": "user", "content": block}]}, "n")
 
-    for value, said in ((5, "5"), (True, "true"), (None, ""), ([1], "[1]"), ({"a": 1.5}, '{"a":1.5}'), ("x", "x")):
-        told, inner = (await house.call("tells", {"n": value}))["content"]
-        assert (told["text"], inner["resource"]["text"]) == (said, said)
+    for value, reported in ((5, "5"), (True, "true"), (None, ""), ([1], "[1]"), ({"a": 1.5}, '{"a":1.5}'), ("x", "x")):
+        notified, inner = (await house.call("tells", {"n": value}))["content"]
+        assert (notified["text"], inner["resource"]["text"]) == (reported, reported)
     assert (await house.read("note://7")).contents[0]["text"] == '{"id":"7"}'
     [message] = (await house.get("asks", {})).messages
     assert message["content"] == {"type": "text", "text": ""}
 
 
-async def test_a_filled_tree_of_a_wrong_shape_is_a_clean_error(house: Household) -> None:
+async def test_a_filled_tree_of_a_wrong_shape_is_a_clean_error(house: HandlerBench) -> None:
     """Ours: the result of a template is checked against the protocol after it is made (CAL-4)."""
-    house.has_prompt("odd", {"kind": "template", "messages": [{**SAID, "role": "{{ name }}"}]}, "name")
+    house.has_prompt("odd", {"kind": "template", "messages": [{**MESSAGE, "role": "{{ name }}"}]}, "name")
     house.has_tool("odd", {"kind": "template", "content": [{"type": "{{ kind }}", "text": "x"}]})
 
     with pytest.raises(HandlerFailed, match="role"):
@@ -165,7 +163,7 @@ async def test_a_filled_tree_of_a_wrong_shape_is_a_clean_error(house: Household)
     assert (await house.get("odd", {"name": "user"})).messages
 
 
-async def test_steps_tell_branch_keep_and_return(house: Household) -> None:
+async def test_steps_notify_branch_keep_and_return(house: HandlerBench) -> None:
     """Ours: each step sees the arguments and what earlier steps kept; the first return ends the list."""
     house.has_code(Family.TOOL, "doubles", lambda context: {"n": context.arguments["n"] * 2})
     house.has_tool(
@@ -192,14 +190,14 @@ async def test_steps_tell_branch_keep_and_return(house: Household) -> None:
 
     assert few["structuredContent"] == {"few": 4}
     assert many["content"][0]["text"] == "many: 14"
-    assert peer.told == [
+    assert peer.notified == [
         ("progress", 1, 2, "at 2"),
         ("log", "warning", {"n": 2}, "works"),
         ("log", "info", "few", None),
     ]
 
 
-async def test_steps_without_a_return_end_without_content(house: Household) -> None:
+async def test_steps_without_a_return_end_without_content(house: HandlerBench) -> None:
     """Ours: a finished tool may return nothing; a resource must have content (CAL-4)."""
     house.has_tool("works", _steps({"sleep": 0}))
     house.has_resource("note://1", _steps({"sleep": 0}), mimeType="text/plain")
@@ -212,16 +210,16 @@ async def test_steps_without_a_return_end_without_content(house: Household) -> N
         await house.get("works")
 
 
-async def test_steps_answer_for_resources_and_prompts(house: Household) -> None:
+async def test_steps_answer_for_resources_and_prompts(house: HandlerBench) -> None:
     """Ours: every family has its own form of answer."""
     house.has_template("note://{id}", _steps({"return": {"text": "{{ id }}"}}), mimeType="text/plain")
-    house.has_prompt("greets", _steps({"return": {"messages": [SAID]}}), "name")
+    house.has_prompt("greets", _steps({"return": {"messages": [MESSAGE]}}), "name")
 
     assert (await house.read("note://7")).contents[0]["text"] == "7"
     assert (await house.get("greets", {"name": "Ann"})).messages[0]["role"] == "user"
 
 
-async def test_a_tool_that_fails_on_the_way_ends_the_list(house: Household) -> None:
+async def test_a_tool_that_fails_on_the_way_ends_the_list(house: HandlerBench) -> None:
     """Ours: the failure is the answer; what follows is not done (CAL-4)."""
     house.has_tool("fails", {"kind": "static", "content": [{"type": "text", "text": "broken"}], "isError": True})
     steps = _steps({"call": {"tool": "fails"}}, {"return": {"text": "done"}})
@@ -235,7 +233,7 @@ async def test_a_tool_that_fails_on_the_way_ends_the_list(house: Household) -> N
         await house.get("works")
 
 
-async def test_a_tool_that_is_not_there_is_a_clean_error(house: Household) -> None:
+async def test_a_tool_that_is_not_there_is_a_clean_error(house: HandlerBench) -> None:
     """Ours: the list names the missing tool instead of failing (CAL-4)."""
     house.has_tool("works", _steps({"call": {"tool": "gone"}}))
 
@@ -245,7 +243,7 @@ async def test_a_tool_that_is_not_there_is_a_clean_error(house: Household) -> No
     assert "gone" in result["content"][0]["text"]
 
 
-async def test_steps_that_call_themselves_come_to_an_end(house: Household) -> None:
+async def test_steps_that_call_themselves_come_to_an_end(house: HandlerBench) -> None:
     """Ours: recursion through declared steps is refused at a depth (CAL-4)."""
     house.has_tool("recurses", _steps({"call": {"tool": "recurses"}}))
 
@@ -253,10 +251,10 @@ async def test_steps_that_call_themselves_come_to_an_end(house: Household) -> No
         result = await house.call("recurses")
 
     assert "nested more than" in str(result)
-    assert house.desk.inside == 0
+    assert house.journal.inside == 0
 
 
-async def test_steps_are_cancelled_where_they_are(house: Household) -> None:
+async def test_steps_are_cancelled_where_they_are(house: HandlerBench) -> None:
     """Ours: a client that leaves ends the list (CAL-4)."""
     started = anyio.Event()
 
@@ -272,10 +270,10 @@ async def test_steps_are_cancelled_where_they_are(house: Household) -> None:
             await started.wait()
             group.cancel_scope.cancel()
 
-    assert house.desk.lines == ["call sleeps call cancelled"]
+    assert house.journal.lines == ["call sleeps call cancelled"]
 
 
-async def test_what_steps_keep_is_bounded(house: Household) -> None:
+async def test_kept_values_of_steps_are_bounded(house: HandlerBench) -> None:
     """Ours: many answers that each pass are not kept without end (CAL-4)."""
     house.has_code(Family.TOOL, "large", lambda context: "x" * 1_500_000)
     house.has_tool("keeps", _steps(*({"call": {"tool": "large"}, "as": f"kept_{n}"} for n in range(4))))
@@ -306,7 +304,7 @@ ASKING = _steps(
 )
 
 
-def _reserving(house: Household) -> list[str]:
+def _reserving(house: HandlerBench) -> list[str]:
     made: list[str] = []
 
     def reserves(context: Context) -> str:
@@ -319,26 +317,26 @@ def _reserving(house: Household) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "reported"),
     [
         (accepted(n=2), "reserved tea, 2 bought"),
         ({"action": "decline"}, "not bought"),
         ({"action": "cancel"}, "not bought"),
     ],
 )
-async def test_steps_ask_the_user_and_go_on(house: Household, answer: Mapping[str, Any], said: str) -> None:
+async def test_steps_ask_the_user_and_go_on(house: HandlerBench, answer: Mapping[str, Any], reported: str) -> None:
     """MCP: the user's answer decides how the call continues."""
     _reserving(house)
     peer = TalkingPeer(answers={"elicitation": answer})
 
     result = await house.call("buys", {"item": "tea"}, peer)
 
-    assert result["content"][0]["text"] == said
+    assert result["content"][0]["text"] == reported
     [question] = peer.asked.values()
     assert question.params["message"] == "Buy tea?"
 
 
-async def test_in_rounds_nothing_is_done_or_told_twice(house: Household) -> None:
+async def test_in_rounds_no_step_is_repeated(house: HandlerBench) -> None:
     """Ours: the round that brings the answer goes on where the one before ended (SAF-3)."""
     made = _reserving(house)
     peer = RoundsPeer()
@@ -350,15 +348,15 @@ async def test_in_rounds_nothing_is_done_or_told_twice(house: Household) -> None
     assert list(asked.value.input_requests) == ["bought"]
     assert result["content"][0]["text"] == "reserved tea, 1 bought"
     assert made == ["tea"]
-    assert peer.told == [("log", "begun")]
-    assert [line for line in house.desk.lines if line.startswith("call buys")] == [
+    assert peer.notified == [("log", "begun")]
+    assert [line for line in house.journal.lines if line.startswith("call buys")] == [
         "call buys call input_required",
         "call buys call ok",
     ]
 
 
 @pytest.mark.parametrize("error", [CapabilityMissing, ClientSilent])
-async def test_a_client_that_does_not_answer(house: Household, error: type[GatewayError]) -> None:
+async def test_a_client_that_does_not_answer(house: HandlerBench, error: type[GatewayError]) -> None:
     """MCP: undeclared capabilities are not used; no answer is a clean error."""
     _reserving(house)
     if error is CapabilityMissing:
@@ -369,7 +367,7 @@ async def test_a_client_that_does_not_answer(house: Household, error: type[Gatew
         assert result["_meta"]["gateway/error"]["code"] == "call.client_silent"
 
 
-async def test_several_questions_are_asked_at_once(house: Household) -> None:
+async def test_several_questions_are_asked_at_once(house: HandlerBench) -> None:
     """MCP: one round may have several questions, also of different kinds."""
     house.has_tool(
         "gathers",
@@ -406,7 +404,7 @@ async def test_several_questions_are_asked_at_once(house: Household) -> None:
     ],
 )
 async def test_a_malformed_answer_of_the_client_is_a_clean_error(
-    house: Household, step: Mapping[str, object], answer: Mapping[str, Any]
+    house: HandlerBench, step: Mapping[str, object], answer: Mapping[str, Any]
 ) -> None:
     """Ours: a client's answer is not trusted (CAL-4)."""
     house.has_tool("asks", _steps(step))
@@ -418,7 +416,7 @@ async def test_a_malformed_answer_of_the_client_is_a_clean_error(
 
 
 @pytest.mark.parametrize("handler", [b"", b"{", b'{"kind":"magic"}', b'{"kind":"static"}'])
-async def test_a_declaration_of_another_version_costs_its_own_calls(house: Household, handler: bytes) -> None:
+async def test_a_declaration_of_another_version_costs_its_own_calls(house: HandlerBench, handler: bytes) -> None:
     """Ours: an unreadable object is an error of the call, not of the tenant (CAL-4)."""
     house.has_tool("odd", {})
     house.replace_handler("odd", handler)
@@ -428,7 +426,7 @@ async def test_a_declaration_of_another_version_costs_its_own_calls(house: House
     assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
 
 
-async def test_a_large_declaration_is_read_beside_the_event_loop(house: Household) -> None:
+async def test_a_large_declaration_is_read_beside_the_event_loop(house: HandlerBench) -> None:
     """Ours: the first call of a handler full of placeholders holds up nothing else (CAL-4)."""
     house.has_tool("large", {"kind": "template", "text": "{{a}}" * 13_000})
     turns = 0
@@ -447,7 +445,7 @@ async def test_a_large_declaration_is_read_beside_the_event_loop(house: Househol
     assert turns > 100
 
 
-async def test_code_that_is_not_there_costs_its_own_calls(house: Household) -> None:
+async def test_code_that_is_not_there_costs_its_own_calls(house: HandlerBench) -> None:
     """Ours: a replica without the code reports it, and serves the rest (CAL-4)."""
     house.has_code(Family.TOOL, "gone", lambda context: "x")
     house.has_code(Family.RESOURCE, "note://1", lambda context: "x")
@@ -458,7 +456,7 @@ async def test_code_that_is_not_there_costs_its_own_calls(house: Household) -> N
         await house.read("note://1")
 
 
-async def test_listed_values_complete_by_prefix(house: Household) -> None:
+async def test_listed_values_complete_by_prefix(house: HandlerBench) -> None:
     """MCP: those that begin with what was typed, at most a hundred (PRM-3)."""
     values: Sequence[str] = ["Rome", "Rouen", "Oslo", *(f"x{number}" for number in range(150))]
     handler = {

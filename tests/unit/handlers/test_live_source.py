@@ -22,7 +22,7 @@ from gateway.handlers.live.results import OwnUris
 from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ResultForm, ToolForm
 from gateway.upstream.live.interfaces import LiveClient, LiveMethod
-from tests.support.household import ACME
+from tests.support.handler_bench import ACME
 from tests.support.peers import TalkingPeer
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)

@@ -22,7 +22,7 @@ def _links(public_url: str | None = "https://gateway.example", key: bytes = b"k"
     return AccountLinks(key, public_url=public_url)
 
 
-def test_a_link_has_the_public_url_and_names_nobody() -> None:
+def test_a_link_has_the_public_url_and_no_user() -> None:
     """MCP: the host is always the gateway's, and the URL has no data of the user (TEN-4)."""
     link = _links().of(ACME, "acme", ADA, NAMED)
     place, _, tag = link.partition("?for=")

@@ -394,7 +394,7 @@ async def test_a_forgotten_key_is_looked_up_again(keys: Keys, credentials: Authe
     assert keys.asked == 5
 
 
-async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) -> None:
+async def test_a_lookup_that_is_dropped_while_it_runs_is_not_remembered(keys: Keys) -> None:
     """Ours: a revocation that overtakes the reading of its key is not undone by it."""
     minted = mint_key()
     keys.add(minted)
@@ -412,7 +412,7 @@ async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) 
     assert keys.asked == 2
 
 
-async def test_what_is_being_read_is_not_for_whoever_comes_after_a_change(keys: Keys) -> None:
+async def test_a_lookup_from_before_a_change_is_not_shared_after_it(keys: Keys) -> None:
     """Ours: a revoked key is refused, also while an older reading of it is still under way (TEN-2)."""
     minted, go_on = mint_key(), anyio.Event()
     keys.add(minted)
@@ -435,7 +435,7 @@ async def test_what_is_being_read_is_not_for_whoever_comes_after_a_change(keys: 
         go_on.set()
 
 
-async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
+async def test_concurrent_requests_with_one_key_are_one_query(keys: Keys) -> None:
     """Ours: a hundred first requests of one key are one lookup (TEN-3)."""
     minted, go_on = mint_key(), anyio.Event()
     keys.add(minted)
@@ -502,7 +502,7 @@ async def test_keys_in_use_are_looked_up_together(
     assert keys.asked == asked + 2
 
 
-async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
+async def test_keys_looked_up_along_are_believed_like_the_queried_one(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: revoked, ended, changed and replaced keys have this state from the lookup on that shows it (TEN-2)."""
@@ -528,7 +528,7 @@ async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
     assert (caller.slug, caller.scopes) == ("globex", frozenset({Scope.AUDIT}))
 
 
-async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
+async def test_keys_looked_up_along_expire_with_the_queried_one(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: an answer counts from when it was asked for, and no longer than the key itself (TEN-2)."""
@@ -550,7 +550,7 @@ async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
 
 
 @pytest.mark.parametrize("comes_meanwhile", [False, True])
-async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
+async def test_keys_dropped_during_a_shared_lookup_are_not_remembered(
     keys: Keys, monkeypatch: pytest.MonkeyPatch, comes_meanwhile: bool
 ) -> None:
     """Ours: a change that overtakes the reading of its key is not undone by it, for any caller (TEN-2)."""
@@ -586,7 +586,7 @@ async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
     assert caller.scopes == {Scope.AUDIT}
 
 
-async def test_a_lookup_that_fails_takes_nobody_with_it(
+async def test_a_failed_lookup_fails_no_other_key(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: without an answer every caller continues as before, and looks up its own key when it is due (SRV-4)."""
@@ -618,7 +618,7 @@ async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Authentica
         await credentials.authenticate(f"Bearer {other.text}")
 
 
-async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
+async def test_a_known_key_works_for_a_minute_without_a_database(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a key that was valid when the database went away still is, until it ends or a minute is over (SRV-4)."""
@@ -638,7 +638,7 @@ async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
         await credentials.authenticate(f"Bearer {known.text}")
 
 
-async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credentials: Authenticator) -> None:
+async def test_the_fallback_of_a_key_ends_with_the_key(keys: Keys, credentials: Authenticator) -> None:
     """Ours: after an event about the key, no older state is believed, database or not (TEN-2)."""
     minted = mint_key()
     key = keys.add(minted)
@@ -655,7 +655,7 @@ async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credenti
             await credentials.authenticate(f"Bearer {minted.text}")
 
 
-async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: Authenticator) -> None:
+async def test_an_ended_key_differs_from_a_changed_one(keys: Keys, credentials: Authenticator) -> None:
     """Ours: sessions end with their key, not with a change of it (RES-6)."""
     minted = mint_key()
     key = keys.add(minted)
@@ -681,7 +681,7 @@ async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: 
         ({"tenant": new_tenant_id()}, False),
     ],
 )
-async def test_whoever_stays_is_good_as_long_as_the_key_is_what_it_was(
+async def test_a_remembered_key_is_valid_until_it_changes(
     keys: Keys, credentials: Authenticator, changes: dict[str, Any], is_valid: bool
 ) -> None:
     """Ours: a remembered lookup does not count, and a key that is no longer valid is not remembered (TEN-2)."""
@@ -698,7 +698,7 @@ async def test_whoever_stays_is_good_as_long_as_the_key_is_what_it_was(
     assert keys.asked == asked + (0 if is_valid else 1)
 
 
-async def test_a_key_that_is_gone_is_good_for_nobody(keys: Keys, credentials: Authenticator) -> None:
+async def test_a_deleted_key_is_valid_for_no_one(keys: Keys, credentials: Authenticator) -> None:
     """Ours: deleted is ended; a database that is away is no answer (TEN-2)."""
     minted = mint_key()
     keys.add(minted)
@@ -727,7 +727,7 @@ async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Authenti
     assert repr(hashlib.blake2b(header.encode(), digest_size=16).digest()) not in kept
 
 
-async def test_what_is_remembered_is_bounded(
+async def test_remembered_keys_are_bounded(
     keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: many keys do not fill the memory; the oldest answers go first."""

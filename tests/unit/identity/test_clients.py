@@ -81,7 +81,7 @@ def test_a_sealed_request_is_of_one_tenant() -> None:
     assert SealedRequests([b"n" * 32]).read(TENANT.id, text) is None
 
 
-def test_forged_metadata_is_shown_for_what_it_is() -> None:
+def test_forged_metadata_is_marked() -> None:
     """Ours: a name is a claim, in quotes; the hosts and every oddity are shown (phishing, IDN-2)."""
     own = _page(ClientKind.DOCUMENT, id="https://client.example/client.json", name="Client")
     assert "Before you allow" not in own

@@ -175,7 +175,7 @@ async def test_proofs_are_refused_while_their_use_cannot_be_stored(monkeypatch: 
     await checks.check(GLOBEX, proof, token=TOKEN, url=URL, thumbprint=KEY.thumbprint)
 
 
-async def test_strangers_at_the_token_endpoint_refuse_no_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unknown_callers_of_the_token_endpoint_refuse_no_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: anyone can prove a new key there, so these proofs do not use up those of calls (ISO-6)."""
     monkeypatch.setattr(dpop, "PROOF_BURST_S", 1e6)
     monkeypatch.setattr(dpop, "PROOFS_PER_S", 1e-6)
@@ -187,7 +187,7 @@ async def test_strangers_at_the_token_endpoint_refuse_no_calls(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("dear", [{"n": "A" * 1366, "e": "AQAB"}, {"n": "A" * 342, "e": "_____w"}])
-async def test_keys_that_are_dear_to_verify_are_refused(dear: dict[str, str]) -> None:
+async def test_keys_that_are_expensive_to_verify_are_refused(dear: dict[str, str]) -> None:
     """Ours: proofs are verified on the event loop, so RSA keys are bounded (ISO-6)."""
     with pytest.raises(ProofRefused, match="at most 4096 bits"):
         await _check(KEY.prove(URL, TOKEN, header={"alg": "ES256", "jwk": {"kty": "RSA", **dear}}))

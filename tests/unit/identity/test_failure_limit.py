@@ -36,7 +36,7 @@ async def _fail(credentials: Authenticator, *addresses: str) -> list[type[Except
     return found
 
 
-async def test_failures_beyond_the_limit_of_an_address_are_told_to_wait() -> None:
+async def test_an_address_beyond_the_failure_limit_gets_a_retry_hint() -> None:
     """Ours: 429 with the time to wait, for this address alone (ISO-6)."""
     credentials = _limited(Keys(), failures=2)
 

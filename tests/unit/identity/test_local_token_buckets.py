@@ -43,7 +43,7 @@ def test_a_cost_beyond_the_burst_takes_a_full_bucket() -> None:
     assert (buckets.take("a", 100), buckets.take("a", 100)) == (0, 4)
 
 
-def test_memory_is_bounded_by_forgetting_what_was_used_least_lately() -> None:
+def test_memory_is_bounded_by_forgetting_the_least_recently_used() -> None:
     """Ours: any number of names takes bounded memory (ISO-6)."""
     buckets = TokenBuckets(rate=1, burst=1, limit=3, clock=Clock())
     for name in ("a", "b", "c"):

@@ -124,7 +124,7 @@ async def test_a_person_of_an_issuer_that_was_just_deleted_is_refused(monkeypatc
         await _credentials(stored).authenticate(_token(), target=_at())
 
 
-async def test_a_person_who_changed_is_signed_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_changed_person_is_signed_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: renewing cached callers together drops people whose row changed, for example with their issuer (TEN-2)."""
     stored = Stored()
     credentials = _credentials(stored)
@@ -198,7 +198,7 @@ class SlowPeople(Stored):
         return found
 
 
-async def test_a_crowd_with_one_token_is_one_lookup() -> None:
+async def test_concurrent_requests_with_one_token_are_one_lookup() -> None:
     """Ours: requests with one token are one verification and one query for each client network (TEN-3)."""
     stored = SlowPeople()
     credentials, token, callers = _credentials(stored), _token(), list[Caller]()

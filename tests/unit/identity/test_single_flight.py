@@ -35,7 +35,7 @@ async def _settled() -> None:
     await anyio.wait_all_tasks_blocked()
 
 
-async def test_a_crowd_with_one_key_asks_once() -> None:
+async def test_concurrent_requests_with_one_key_share_a_lookup() -> None:
     """Ours: a hundred first requests of a key are one lookup (TEN-3)."""
     turns, lookups, answers = SingleFlight[str, int](), Lookups(), list[int]()
 
@@ -52,7 +52,7 @@ async def test_a_crowd_with_one_key_asks_once() -> None:
     assert await turns.take("one", lookups) == 2  # nothing is kept here
 
 
-async def test_a_crowd_with_many_keys_asks_a_few_at_a_time() -> None:
+async def test_concurrent_requests_with_many_keys_look_up_a_few_at_a_time() -> None:
     """Ours: invented keys do not take every connection (TEN-3, TEN-5)."""
     turns, lookups = SingleFlight[int, int](), Lookups()
     async with anyio.create_task_group() as group:
@@ -65,7 +65,7 @@ async def test_a_crowd_with_many_keys_asks_a_few_at_a_time() -> None:
     assert (lookups.begun, lookups.most) == (100, 4)
 
 
-async def test_a_failure_is_that_of_all_who_waited() -> None:
+async def test_a_failure_reaches_every_waiter() -> None:
     """Ours: a database that is away is not asked by each of them, nor a wrong key looked up for each."""
     turns, lookups, failed = SingleFlight[str, int](), Lookups(), list[str]()
     lookups.failure = Unauthenticated("no")
@@ -86,7 +86,7 @@ async def test_a_failure_is_that_of_all_who_waited() -> None:
     assert await turns.take("one", lookups) == 2
 
 
-async def test_whoever_leaves_leaves_the_lookup_to_the_next() -> None:
+async def test_a_cancelled_waiter_leaves_the_lookup_to_the_next() -> None:
     """Ours: a client that hangs up costs the others nothing."""
     turns, lookups, answers = SingleFlight[str, int](), Lookups(), list[int]()
     scopes = [anyio.CancelScope() for _ in range(3)]
@@ -107,7 +107,7 @@ async def test_whoever_leaves_leaves_the_lookup_to_the_next() -> None:
     assert answers == [3]
 
 
-async def test_whoever_comes_after_a_change_is_given_nothing_older() -> None:
+async def test_a_request_after_a_change_gets_no_older_result() -> None:
     """Ours: a key that is revoked while it is being looked up is good for none who comes afterwards (TEN-2)."""
     turns, before, after = SingleFlight[str, int](), Lookups(), Lookups()
     async with anyio.create_task_group() as group:
@@ -122,7 +122,7 @@ async def test_whoever_comes_after_a_change_is_given_nothing_older() -> None:
         after.go_on.set()
 
 
-async def test_nobody_waits_for_ever_for_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wait_for_a_lookup_slot_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a caller that cannot be looked up in time gets a retry hint (TEN-3)."""
     monkeypatch.setattr("gateway.identity.single_flight.LOOKUP_SLOT_S", 0.01)
     turns, lookups = SingleFlight[int, int](), Lookups()

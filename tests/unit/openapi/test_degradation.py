@@ -113,7 +113,7 @@ def test_a_path_that_cannot_be_read_is_a_warning(item: object) -> None:
     assert "/paths/~1bad" in result.report.warnings[0]
 
 
-def test_a_path_item_is_followed_and_what_stands_beside_counts() -> None:
+def test_a_path_item_is_followed_and_its_siblings_count() -> None:
     """OpenAPI 3.1: a path item may be a reference."""
     shared = {"X": {"get": {"summary": "S"}, "parameters": [{"name": "q", "in": "query"}]}}
     raw = document({"/x": {"$ref": "#/components/pathItems/X", "post": {}}}, components={"pathItems": shared})
@@ -152,7 +152,7 @@ def test_a_document_without_operations_is_a_warning(paths: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(("url", "base", "is_lost"), [("/api", "", True), ("/api", "/v1/api", False), ("/", "", False)])
-def test_a_relative_server_under_a_base_url_is_told(url: str, base: str, is_lost: bool) -> None:
+def test_a_relative_server_under_a_base_url_is_reported(url: str, base: str, is_lost: bool) -> None:
     """Ours: requests go to the base URL as it is given, and the report names the path that they lack (OAS-3)."""
     raw = document({"/a": GOOD}, servers=[{"url": url}])
     warning = "the base URL replaces the relative server '/api'; requests lack its path"
@@ -160,7 +160,7 @@ def test_a_relative_server_under_a_base_url_is_told(url: str, base: str, is_lost
     assert compile_it(raw, base_url=f"https://h.example{base}").report.warnings == ((warning,) if is_lost else ())
 
 
-def test_an_endless_reference_of_a_response_is_told() -> None:
+def test_an_endless_reference_of_a_response_is_reported() -> None:
     """Ours: a response that cannot be read costs its description, and the report has a line about it (OAS-3)."""
     loop = {"$ref": "#/components/responses/a"}
     raw = document({"/a": {"get": {"responses": {"200": loop}}}}, components={"responses": {"a": loop}})

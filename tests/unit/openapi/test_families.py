@@ -52,7 +52,7 @@ def test_a_part_that_is_closed_for_itself_stays_closed() -> None:
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
-def test_a_discriminator_without_choices_stands_for_its_subtypes(is_closed: bool) -> None:
+def test_a_discriminator_without_choices_covers_its_subtypes(is_closed: bool) -> None:
     """OpenAPI: a schema that is merged from one with a discriminator may replace it, at any depth."""
     pet = {**PETS["Pet"], "additionalProperties": False} if is_closed else PETS["Pet"]
     schema = listed({"$ref": "#/components/schemas/Pet"}, {**PETS, "Pet": pet})
@@ -91,7 +91,7 @@ def output(schema: Any, *, status: str = "200", **more: Any) -> Any:
     return definition_of(only(operation(node, **more), output_schemas=True)).get("outputSchema")
 
 
-def test_output_schemas_are_what_answers_have() -> None:
+def test_output_schemas_have_the_members_of_answers() -> None:
     """Ours: opt-in; write-only properties are left out, read-only ones stay (TDF-5)."""
     schema = {
         "type": "object",

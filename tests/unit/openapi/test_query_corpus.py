@@ -68,7 +68,7 @@ def test_every_answer_is_as_declared_and_bounded(seen: ApiView) -> None:
         assert len(render(answer).encode()) <= limit, (tool, arguments)
 
 
-def test_what_leads_to_what_is_what_the_document_says(seen: ApiView, known: Graph) -> None:
+def test_dependencies_equal_the_references_of_the_document(seen: ApiView, known: Graph) -> None:
     """Ours: `dependencies` and `usedBy` are those that following every reference gives, all of them (OAS-5)."""
     names = {schema.name for schema in seen.schemas}
     assert names == set(known.direct)
@@ -99,7 +99,7 @@ def test_parameters_of_paths_are_there(seen: ApiView, known: Graph) -> None:
         assert bool(changed) <= has_body, endpoint.identity
 
 
-def test_what_is_cut_can_be_put_together_again(seen: ApiView) -> None:
+def test_cut_answers_can_be_joined_again(seen: ApiView) -> None:
     """Ours: following every pointer gives the whole of it, byte for byte, and no answer is too large (OAS-5)."""
     for schema in sorted(seen.schemas, key=lambda entry: -len(bytes(entry.schema)))[:3]:
         for depth in (0, 1):

@@ -61,7 +61,7 @@ def test_a_document_crosses_in_parts() -> None:
 
 
 @pytest.mark.parametrize("kind", [BadInput, InvalidBody, InvalidDocument, DocumentTooLarge])
-def test_a_refusal_stays_what_it_is(kind: type[BadInput]) -> None:
+def test_a_refusal_stays_unchanged(kind: type[BadInput]) -> None:
     """Ours: kind, words and places cross as they are."""
     answer = WorkerAnswer()
     answer.take(across(send_refusal(kind("no", faults=[Fault(pointer="/a", reason="b", line=1, column=2)]))))
@@ -84,7 +84,7 @@ def test_a_crash_is_no_compilation() -> None:
     assert answer.crash == "trace"
 
 
-def test_a_task_keeps_its_options_and_nonsense_is_none() -> None:
+def test_a_task_keeps_its_options_and_nonsense_is_refused() -> None:
     """Ours: the received request is the sent one."""
     options = ImportOptions(
         prefix="p",

@@ -21,44 +21,44 @@ FEW = Limits(concurrency=2, streams=4)
 
 def test_a_key_has_so_many_and_another_its_own() -> None:
     """Ours: the expected number of its calls and streams and some more, separately for each key (TEN-3, TEN-5)."""
-    crowds = InFlightLimiter()
+    limiter = InFlightLimiter()
     most = FEW.concurrency + 4 + SPARE
     for _ in range(most):
-        crowds.acquire(ALICE, FEW)
+        limiter.acquire(ALICE, FEW)
 
     with pytest.raises(LimitExceeded) as caught:
-        crowds.acquire(ALICE, FEW)
+        limiter.acquire(ALICE, FEW)
     assert caught.value.retry_after_s
     assert str(most) in caught.value.message
-    crowds.acquire(BOB, FEW)
-    crowds.release(ALICE)
-    crowds.acquire(ALICE, FEW)
-    assert len(crowds) == most + 1
+    limiter.acquire(BOB, FEW)
+    limiter.release(ALICE)
+    limiter.acquire(ALICE, FEW)
+    assert len(limiter) == most + 1
 
 
 def test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests() -> None:
     """ISO-3: many keys of one tenant together leave three quarters to the others."""
-    crowds = InFlightLimiter(limit=40)
+    limiter = InFlightLimiter(limit=40)
     for number in range(10):
-        crowds.acquire(_of("ten_a", f"key_{number}"), FEW)
+        limiter.acquire(_of("ten_a", f"key_{number}"), FEW)
 
     with pytest.raises(LimitExceeded, match="10 of 40"):
-        crowds.acquire(_of("ten_a", "key_last"), FEW)
-    crowds.acquire(_of("ten_b", "key_other"), FEW)
-    crowds.release(_of("ten_a", "key_0"))
-    crowds.acquire(_of("ten_a", "key_last"), FEW)
-    assert (crowds.slot_pool.held("ten_a"), crowds.slot_pool.held("ten_b")) == (10, 1)
+        limiter.acquire(_of("ten_a", "key_last"), FEW)
+    limiter.acquire(_of("ten_b", "key_other"), FEW)
+    limiter.release(_of("ten_a", "key_0"))
+    limiter.acquire(_of("ten_a", "key_last"), FEW)
+    assert (limiter.slot_pool.held("ten_a"), limiter.slot_pool.held("ten_b")) == (10, 1)
 
 
-def test_nothing_is_kept_of_who_has_left() -> None:
+def test_nothing_is_kept_of_former_keys() -> None:
     """Ours: keys that come and go leave nothing behind (RES-6)."""
-    crowds = InFlightLimiter()
+    limiter = InFlightLimiter()
     for _ in range(3):
-        crowds.acquire(ALICE, FEW)
+        limiter.acquire(ALICE, FEW)
     for _ in range(3):
-        crowds.release(ALICE)
+        limiter.release(ALICE)
 
-    assert len(crowds) == 0
+    assert len(limiter) == 0
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,12 @@ def _request(*headers: tuple[bytes, bytes]) -> McpRequest:
         (",,;q=1", False),
     ],
 )
-def test_weight_counts_first_and_then_what_is_named_first(accept: str, expected: bool) -> None:
+def test_weight_counts_first_and_then_the_order(accept: str, expected: bool) -> None:
     """RFC 9110 §12.5.1: a client states its preference by weight; ours: of equals the first one wins."""
     assert _request((b"accept", accept.encode())).prefers(STREAM, to=JSON) is expected
 
 
-def test_without_a_wish_nothing_is_preferred() -> None:
+def test_without_an_accept_header_nothing_is_preferred() -> None:
     """RFC 9110 §12.5.1: without an Accept header anything will do."""
     assert not _request().prefers(STREAM, to=JSON)
 

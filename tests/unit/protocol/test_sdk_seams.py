@@ -66,7 +66,7 @@ async def test_a_connection_can_be_born_ready_and_serve_one_request() -> None:
     assert result == {"said": "2025-11-25"}
 
 
-async def test_initialize_commits_what_a_session_keeps() -> None:
+async def test_initialize_commits_the_state_of_a_session() -> None:
     """Ours: after the handshake the connection holds version and client parameters."""
     connection = Connection.for_loop(NullOutbound())
     runner: ServerRunner[object] = ServerRunner(_server(), connection, {})
@@ -110,8 +110,8 @@ async def test_a_connection_that_many_requests_share_stays_as_it_was_made() -> N
     runner: ServerRunner[object] = ServerRunner(_server(), connection, {})
 
     for number, meta in enumerate((META, {**META, "progressToken": "p"}, {})):
-        said = await runner.on_request(OneShotDispatch(number), "test/say", {"_meta": meta})
-        assert said["said"] == "2026-07-28"
+        reported = await runner.on_request(OneShotDispatch(number), "test/say", {"_meta": meta})
+        assert reported["said"] == "2026-07-28"
     with pytest.raises(MCPError):
         await runner.on_request(OneShotDispatch(9), "initialize", CLIENT)
 
@@ -129,7 +129,7 @@ async def test_no_handshake_is_made_on_a_shared_connection() -> None:
         )
 
 
-def test_what_leaves_the_kernel_is_mapped_without_its_text() -> None:
+def test_an_exception_of_the_kernel_is_mapped_without_its_text() -> None:
     """Ours: an exception of ours is no text to the client."""
     assert handler_exception_to_error_data(RuntimeError("secret")) is None
     with pytest.raises(ValidationError) as caught:
@@ -174,7 +174,7 @@ def test_a_modern_body_without_header_is_classified() -> None:
     assert verdict.code == -32020
 
 
-def test_the_manager_takes_what_we_set() -> None:
+def test_the_sdks_manager_accepts_our_settings() -> None:
     """Ours: stateless, JSON, our own body limit."""
     parameters = inspect.signature(StreamableHTTPSessionManager).parameters
 

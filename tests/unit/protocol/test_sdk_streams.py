@@ -85,7 +85,7 @@ class Asgi:
         return kind.decode()
 
     @property
-    def said(self) -> str:
+    def reported(self) -> str:
         """The body of the answer."""
         return b"".join(message.get("body", b"") for message in self.sent).decode()
 
@@ -103,8 +103,8 @@ async def _fast(ctx: Context, params: CallToolRequestParams) -> HandlerResult:
 
 
 async def _talking(ctx: Context, params: CallToolRequestParams) -> HandlerResult:
-    said = LoggingMessageNotification(params=LoggingMessageNotificationParams(level="info", data=params.name))
-    await ctx.session.send_notification(said, related_request_id=ctx.request_id)
+    reported = LoggingMessageNotification(params=LoggingMessageNotificationParams(level="info", data=params.name))
+    await ctx.session.send_notification(reported, related_request_id=ctx.request_id)
     return {"content": [], "resultType": "complete"}
 
 
@@ -120,13 +120,13 @@ async def test_two_transports_serve_one_server() -> None:
 
     assert plain.kind == "application/json"
     assert stream.kind == "text/event-stream"
-    assert stream.said.index("notifications/message") < stream.said.index("resultType")
+    assert stream.reported.index("notifications/message") < stream.reported.index("resultType")
     headers = dict(stream.sent[0]["headers"])
     assert headers[b"x-accel-buffering"] == b"no"
     assert b"no-cache" in headers[b"cache-control"]
 
 
-async def test_a_stream_of_one_that_says_nothing_is_json() -> None:
+async def test_a_stream_without_messages_is_json() -> None:
     """Ours: so everything that may talk can take the streaming way."""
     manager = StreamableHTTPSessionManager(app=_server(_fast), json_response=False, stateless=True)
     async with manager.run():
@@ -159,7 +159,7 @@ async def test_a_streaming_call_is_cancelled_when_its_client_leaves() -> None:
             await cancelled.wait()
 
 
-def test_the_judges_of_a_modern_request_can_be_asked() -> None:
+def test_the_judges_of_a_modern_request_can_be_called() -> None:
     """Ours: requests that they accept are answered in front of the SDK, all others are the SDK's to refuse."""
     params: dict[str, Any] = {"_meta": META, "notifications": {}}
     body = {"method": "subscriptions/listen", "params": params}
@@ -177,11 +177,11 @@ def test_the_judges_of_a_modern_request_can_be_asked() -> None:
 def test_events_become_notifications_with_the_id_of_their_subscription() -> None:
     """MCP: every message of a subscription names it."""
     for event in (ToolsListChanged(), ResourceUpdated(uri="note://1")):
-        said = event_to_notification(event, {SUBSCRIPTION_ID_META_KEY: 7}).model_dump(by_alias=True, mode="json")
-        assert said["params"]["_meta"][SUBSCRIPTION_ID_META_KEY] == 7
+        reported = event_to_notification(event, {SUBSCRIPTION_ID_META_KEY: 7}).model_dump(by_alias=True, mode="json")
+        assert reported["params"]["_meta"][SUBSCRIPTION_ID_META_KEY] == 7
 
 
-async def test_what_the_handler_sees_of_a_request() -> None:
+async def test_the_context_of_a_request_for_its_handler() -> None:
     """Ours: capabilities, `_meta` and the id of the request come with its context."""
     seen: list[Any] = []
 
@@ -235,7 +235,7 @@ def test_uvicorn_is_the_version_that_was_read() -> None:
     assert issubclass(HardenedHttpProtocol, asyncio.Protocol)
 
 
-async def test_uvicorns_connection_has_what_ours_relies_on() -> None:
+async def test_uvicorns_connection_has_the_members_that_ours_uses() -> None:
     """Ours: its callbacks, its keep-alive timer and its cycle."""
     config = uvicorn.Config(_nothing, http=HardenedHttpProtocol, lifespan="off", log_config=None)
     config.load()
@@ -254,7 +254,7 @@ async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.mark.parametrize("name", ["response_complete", "disconnected", "message_event"])
-def test_uvicorns_cycle_has_what_ours_relies_on(name: str) -> None:
+def test_uvicorns_cycle_has_the_members_that_ours_uses(name: str) -> None:
     """Ours: true while a request is being answered."""
 
     assert name in RequestResponseCycle.__init__.__code__.co_names

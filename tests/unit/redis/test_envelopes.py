@@ -47,7 +47,7 @@ def _forge(channel: bytes, fields: object, secret: bytes = b"secret") -> bytes:
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_an_event_comes_back_as_it_was(event: Event) -> None:
+def test_an_event_comes_back_unchanged(event: Event) -> None:
     """Ours: the others receive what one replica sends."""
     channel, message = _envelope().seal(event)
 
@@ -73,7 +73,7 @@ def test_a_payload_that_names_another_tenant_is_refused() -> None:
         _envelope().open(channel, message)
 
 
-def test_another_secret_or_namespace_is_not_ours() -> None:
+def test_another_secret_or_namespace_is_refused() -> None:
     """Ours: two gateways in one Redis do not receive each other's messages."""
     channel, message = _envelope().seal(EVENTS[0])
 

@@ -211,7 +211,7 @@ async def test_a_template_is_no_way_to_a_denied_uri() -> None:
     assert await found.resource("db://rows/8") is not None
 
 
-async def test_a_rule_about_an_operation_is_about_what_runs_it() -> None:
+async def test_a_rule_about_an_operation_covers_its_declared_tools() -> None:
     """Ours: a declared tool is no way around a denial, and is not allowed by its operation's permission (IDN-4)."""
     operation = next(tool for tool in SHOWN.tools if tool.name == "add_pet")
     base = snapshot(tools=[*SHOWN.tools, ALIAS], operations={"api": {"add_pet": operation}})
@@ -350,7 +350,7 @@ def test_a_denied_query_tool_is_not_added_to_a_profile() -> None:
     assert seen(deny(what=Rule(names=(query.name,)))) == []
 
 
-def test_a_change_of_rules_is_a_change_of_lists_for_those_whom_it_concerns() -> None:
+def test_a_change_of_rules_changes_the_lists_that_it_concerns() -> None:
     """Ours: `list_changed` is sent to clients whose list differs, and to no others (CAP-2)."""
     before = registry(KEY)
     same, other = registry(KEY, deny("people")), registry(KEY, deny(what=BANK))
@@ -373,7 +373,7 @@ def test_200_rules_about_1000_tools_are_compiled_once() -> None:
     assert 0 < len(first.tools.items) < 1000
 
 
-def test_roles_are_of_people_and_unknown_groups_give_none() -> None:
+def test_roles_are_of_people_and_unknown_groups_give_no_role() -> None:
     """Ours: `who` and `unless` name people; a key has no role, and groups that are not known count against (IDN-4)."""
     leads = RoleRule(role=Role.APPROVE, who=("group:corp:leads", "subject:corp:bob"), unless=("group:corp:interns",))
     access = AccessRules(roles=(leads,))

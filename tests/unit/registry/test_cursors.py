@@ -13,7 +13,7 @@ _text = st.text(min_size=1, max_size=64).filter(lambda text: text.isprintable())
 
 
 @given(last=_text)
-def test_a_cursor_opens_to_what_was_put_in(last: str) -> None:
+def test_a_cursor_opens_to_its_content(last: str) -> None:
     """Ours: a cursor is the name after which the list goes on (RES-3)."""
     cursors = Cursors(b"k" * 32)
 
@@ -33,7 +33,7 @@ def test_a_cursor_is_invalid_elsewhere(tenant: TenantId, profile: str, listing: 
 
 
 @given(forged=st.text(max_size=200))
-def test_what_we_did_not_mint_is_refused(forged: str) -> None:
+def test_a_foreign_cursor_is_refused(forged: str) -> None:
     """Ours: no text that a client makes up is a cursor (RES-3)."""
     with pytest.raises(InvalidCursor):
         Cursors(b"k" * 32).open(A, "default", "tools", forged)

@@ -12,7 +12,7 @@ from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
 from gateway.registry.views import SnapshotView
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Secrets
+from tests.support.handler_bench import Secrets
 from tests.support.snapshots import custom, imported, primitive, snapshot
 
 ALICE = Principal(
@@ -44,7 +44,7 @@ async def test_a_rule_for_a_profile_is_for_that_profile_only() -> None:
         assert found == {"staff": Decision.DENY, DEFAULT_PROFILE: Decision.ALLOW, "other": Decision.ALLOW}
 
 
-async def test_profiles_share_what_is_bound_without_such_rules() -> None:
+async def test_profiles_share_bindings_without_such_rules() -> None:
     """Ours: rules for all profiles cost no memory for each of them."""
     view = _view(PolicyRule(tool="list_*", decision=Decision.DENY))
 
@@ -52,7 +52,7 @@ async def test_profiles_share_what_is_bound_without_such_rules() -> None:
     assert await _decision(view, "staff") is Decision.DENY
 
 
-def test_what_a_rule_denies_is_not_followed_either() -> None:
+def test_a_denied_resource_cannot_be_followed() -> None:
     """Ours: a subscription needs a URI that may be read, also where the rule is about a template's variable (SAF-5)."""
     condition = ArgumentCondition(pointer="/path", operator=ConditionOperator.STARTS_WITH, value="etc/")
     shown = _view(

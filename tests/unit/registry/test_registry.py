@@ -73,7 +73,7 @@ def test_the_default_profile_shows_everything_in_order_of_names() -> None:
     assert _names(registry, Family.PROMPT) == ["review"]
 
 
-async def test_a_profile_finds_only_what_it_lists() -> None:
+async def test_a_profile_finds_only_its_listed_primitives() -> None:
     """Ours: a primitive that a profile does not list cannot be called, read or got through it either (CAP-1)."""
     registry = _registry(FULL, "reads")
 
@@ -87,7 +87,7 @@ async def test_a_profile_finds_only_what_it_lists() -> None:
     assert await registry.template("db://rows/{id}") is None
 
 
-async def test_profiles_share_what_was_bound() -> None:
+async def test_profiles_share_bindings() -> None:
     """Ours: a profile is a selection, not a copy (CON-2)."""
     view = SnapshotView(FULL, binder(), None)
     one, other = Registry(ALICE, DEFAULT_PROFILE, view, CURSORS), Registry(ALICE, "reads", view, CURSORS)
@@ -119,7 +119,7 @@ async def test_a_resource_is_found_by_its_uri_before_any_template() -> None:
     assert await registry.resource("db://tables/8") is None
 
 
-async def test_what_this_version_cannot_read_takes_nothing_else_with_it() -> None:
+async def test_an_unreadable_definition_costs_one_primitive() -> None:
     """Ours: one bad definition costs one primitive, not the reading of all others (RES-2)."""
     unreadable = replace(primitive(Family.TEMPLATE, "db://{+a}{+b}/{id}"), handler=b'{"kind":7}')
     registry = _registry(snapshot(primitives=[unreadable, ROWS]))
@@ -153,7 +153,7 @@ async def test_a_template_of_a_live_source_comes_after_the_others() -> None:
     assert found.primitive.name == "db://rows/{id}"
 
 
-def test_whoever_may_read_is_told_by_the_rule_of_reading() -> None:
+def test_readers_of_a_resource_are_notified() -> None:
     """Ours: an update of a resource goes to those who could read it, and policy counts (RES-4)."""
     secret = primitive(Family.RESOURCE, "docs://secret", safety=Safety.DANGEROUS)
     denying = Policy(dangerous=Decision.DENY)
@@ -229,7 +229,7 @@ def test_definitions_are_listed_as_they_were_registered() -> None:
     ("family", "same"),
     [(Family.TOOL, True), (Family.RESOURCE, False), (Family.TEMPLATE, False), (Family.PROMPT, True)],
 )
-def test_whether_a_list_has_changed_is_asked_of_its_family(family: Family, *, same: bool) -> None:
+def test_a_change_of_a_list_is_determined_by_its_family(family: Family, *, same: bool) -> None:
     """MCP: there is one notification per family; templates are resources (CAP-2)."""
     more = primitive(Family.TEMPLATE, "db://tables/{id}")
     before = _registry(FULL)
@@ -268,7 +268,7 @@ def test_a_listed_name_that_changes_is_a_change_of_the_list() -> None:
         ({"primitives": [primitive(Family.PROMPT, "remote", origin=PrimitiveOrigin.LIVE)]}, True, True),
     ],
 )
-def test_what_a_profile_can_do_follows_from_what_it_holds(
+def test_capabilities_of_a_profile_follow_from_its_primitives(
     items: Mapping[str, Any], *, talks: bool, completes: bool
 ) -> None:
     """MCP: capabilities are declared when they are there (CAP-1)."""
@@ -278,7 +278,7 @@ def test_what_a_profile_can_do_follows_from_what_it_holds(
 
 
 @pytest.mark.parametrize("completes", [True, False])
-def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> None:
+def test_code_may_log_and_declares_its_completions(*, completes: bool) -> None:
     """Ours: a function may log whenever it likes; suggestions come of a function of their own (CAP-1)."""
     written = primitive(Family.PROMPT, "written", origin=PrimitiveOrigin.CODE)
     registry = _registry(snapshot(primitives=[written]), code=Code(completes=completes))
@@ -287,7 +287,7 @@ def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> 
     assert registry.has_completions is completes
 
 
-async def test_what_has_not_changed_is_not_bound_again() -> None:
+async def test_unchanged_primitives_are_not_bound_again() -> None:
     """Ours: one edit does not bind a thousand tools again (CON-2)."""
     views = ViewCache(binder())
     first = Registry(ALICE, DEFAULT_PROFILE, views.of(FULL), CURSORS)
@@ -313,7 +313,7 @@ async def test_what_has_not_changed_is_not_bound_again() -> None:
     "changed",
     [{"policy": Policy(moderate=Decision.DENY)}, {"http_origins": frozenset({"https://a.example"})}],
 )
-async def test_what_everything_depends_on_binds_everything_again(changed: Mapping[str, Any]) -> None:
+async def test_a_change_of_policy_binds_everything_again(changed: Mapping[str, Any]) -> None:
     """Ours: a new policy and new allowed origins hold for the very next call (SAF-2)."""
     views = ViewCache(binder())
     before = await Registry(ALICE, DEFAULT_PROFILE, views.of(FULL), CURSORS).tool("greet")

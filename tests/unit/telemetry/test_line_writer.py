@@ -49,7 +49,7 @@ def _writer(descriptor: int, *, capacity: int = 1 << 20) -> LineWriter:
         return LineWriter(stream, capacity=capacity)
 
 
-def test_a_pipe_that_is_not_read_costs_lines_and_says_how_many(pipe: tuple[int, int]) -> None:
+def test_an_unread_pipe_costs_lines_and_reports_their_number(pipe: tuple[int, int]) -> None:
     """Ours: nothing waits for a reader; what waits is bounded, the rest is counted, and the reader learns of it."""
     reader, sink = pipe
     os.write(sink, b"x" * _PIPE)  # full
@@ -154,7 +154,7 @@ class _Unprintable:
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_what_cannot_be_rendered_is_a_shorter_line(
+def test_a_value_that_cannot_be_rendered_is_a_shorter_line(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch, unconfigured: None, as_json: bool
 ) -> None:
     """Ours: a log call never raises, whatever this code, a library or an exception's own text gives it."""

@@ -29,7 +29,7 @@ def test_a_counter_has_a_series_for_each_combination() -> None:
     assert _lines(counter) == ['x_total{a="1",b="2"} 3.0', 'x_total{a="1",b="3"} 1.0']
 
 
-def test_what_comes_after_the_most_counts_as_other_and_nothing_is_lost() -> None:
+def test_series_beyond_the_limit_count_as_other() -> None:
     """Ours: the page stays small however many tenants there are; the sum stays right."""
     counter = Counter("x_total", "X.", ("tenant", "source", "outcome"), limit=(2, 2, 2))
 
@@ -53,7 +53,7 @@ def test_each_tenant_has_sources_of_its_own_up_to_a_number() -> None:
     assert counter.value("b", "z", "ok") == 1
 
 
-def test_the_page_is_bounded_whatever_is_called() -> None:
+def test_the_page_is_bounded_for_all_calls() -> None:
     """Ours: ten thousand tenants with ten thousand sources and words make a page that can be read (TEN-5)."""
     metrics = Metrics()
 
@@ -77,7 +77,7 @@ def test_a_label_may_hold_anything() -> None:
     assert [sample.labels["a"] for sample in samples] == [wild]
 
 
-def test_a_histogram_counts_what_is_at_most_so_much() -> None:
+def test_a_histogram_counts_values_up_to_each_bound() -> None:
     """Prometheus: buckets are cumulative and include their bound; the last one is everything."""
     histogram = Histogram("x_seconds", "X.", "part", parts=("p",), bounds=(0.1, 1.0))
 

@@ -79,7 +79,7 @@ async def test_waiting_is_bounded_in_number_and_time() -> None:
     assert bulkhead.admit()
 
 
-async def test_whoever_is_cancelled_while_waiting_takes_no_place_along() -> None:
+async def test_a_cancelled_waiter_takes_no_slot() -> None:
     """Ours: also when the place and the cancellation come in the same moment."""
     for given_first in (True, False):
         bulkhead = Bulkhead(BulkheadLimits(at_once=1, wait_s=60))
@@ -146,7 +146,7 @@ async def test_the_time_to_retry_after_never_exceeds_the_rest_time() -> None:
         loop.close()
 
 
-async def test_an_upstream_that_fails_in_a_row_is_left_alone() -> None:
+async def test_an_upstream_that_fails_in_a_row_is_not_called() -> None:
     """Ours: five failures in a row, no fewer, and waiting calls are refused at once."""
     bulkhead = Bulkhead(BulkheadLimits(at_once=1, wait_s=60))
     for _ in range(4):
@@ -155,12 +155,12 @@ async def test_an_upstream_that_fails_in_a_row_is_left_alone() -> None:
     for _ in range(4):
         bulkhead.fail(_loop())
     assert bulkhead.admit()
-    told: list[float | None] = []
+    notified: list[float | None] = []
 
     async def wait() -> None:
         with pytest.raises(UpstreamSuspended) as caught:
             await bulkhead.wait(_loop())
-        told.append(caught.value.retry_after_s)
+        notified.append(caught.value.retry_after_s)
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
@@ -168,12 +168,12 @@ async def test_an_upstream_that_fails_in_a_row_is_left_alone() -> None:
             await anyio.wait_all_tasks_blocked()
             bulkhead.fail(_loop())
             bulkhead.leave()
-    assert told == [30]
+    assert notified == [30]
     assert (await _rests(bulkhead)).retry_after_s == pytest.approx(30, abs=1)  # pyright: ignore[reportUnknownMemberType]
     assert bulkhead.running == 0
 
 
-async def test_one_call_at_a_time_tries_whether_it_is_back() -> None:
+async def test_one_call_at_a_time_probes_the_upstream() -> None:
     """Ours: a failed try means another rest, a good one opens the lane, a cancelled one leaves it to the next."""
     bulkhead = Bulkhead(BulkheadLimits(failures=1, rest_s=0))
     bulkhead.fail(_loop())
@@ -208,7 +208,7 @@ async def test_sending_again_is_paid_for_by_calls_and_by_time() -> None:
     assert not bulkhead.pay(now + 10**7)
 
 
-async def test_every_tenant_has_its_own_lane_to_every_origin() -> None:
+async def test_every_tenant_has_its_own_bulkhead_for_every_origin() -> None:
     """Ours: a fault that one tenant meets at an upstream affects no other tenant, and no other upstream (TEN-5)."""
     bulkheads = Bulkheads(BulkheadLimits(failures=1))
     bulkheads.find("ten_a", A).fail(_loop())
@@ -225,7 +225,7 @@ async def test_every_tenant_has_its_own_lane_to_every_origin() -> None:
         assert bulkheads.find(tenant, origin(url)).admit()
 
 
-async def test_lanes_that_nobody_uses_are_forgotten_and_others_are_not() -> None:
+async def test_unused_bulkheads_are_forgotten_and_others_are_not() -> None:
     """Ours: a tenant that names a new upstream in every call fills no memory and is not let off."""
     bulkheads = Bulkheads(BulkheadLimits(failures=1))
     busy, resting = bulkheads.find("ten_a", A), bulkheads.find("ten_b", A)

@@ -73,7 +73,7 @@ def test_encodings_that_were_not_offered_are_refused(encoding: str) -> None:
         ("deflate", b"x"),
     ],
 )
-def test_a_stream_that_is_not_what_it_says_is_refused(encoding: str, body: bytes) -> None:
+def test_a_stream_with_a_wrong_encoding_is_refused(encoding: str, body: bytes) -> None:
     """Ours: a truncated, continued or foreign stream is a broken answer, however it is cut."""
     for step in (1, 1 << 30):
         with pytest.raises(UpstreamAnswerBroken):
@@ -81,7 +81,7 @@ def test_a_stream_that_is_not_what_it_says_is_refused(encoding: str, body: bytes
 
 
 @pytest.mark.parametrize("encodings", [[], ["identity"], ["Identity", " "], ["identity, identity"]])
-def test_a_body_without_an_encoding_needs_none(encodings: list[str]) -> None:
+def test_a_body_without_an_encoding_is_unchanged(encodings: list[str]) -> None:
     """RFC 9110 section 12.5.3: `identity` means that nothing was done."""
     assert open_inflater(encodings, limit=MIB) is None
 

@@ -23,7 +23,7 @@ def test_a_stream_is_known_by_its_type(kind: str, expected: bool) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_what_was_begun_ends_with_a_whole_event(end: str, size: int) -> None:
+def test_a_begun_stream_ends_with_a_whole_event(end: str, size: int) -> None:
     """Ours: whatever the lines end with and however the bytes come in."""
     whole = f"data: 1{end}{end}event: x{end}data: 2{end}{end}".encode()
     raw = whole + b"data: 4"

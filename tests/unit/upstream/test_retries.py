@@ -22,13 +22,13 @@ WRITE = UpstreamRequest(method="POST", url="http://h/")
 
 @pytest.mark.parametrize("error", [NotConnected(), NameUnknown(), ConnectedLate()])
 @pytest.mark.parametrize("request_", [READ, WRITE])
-def test_what_was_never_sent_may_be_sent(error: Exception, request_: UpstreamRequest) -> None:
+def test_an_unsent_request_may_be_sent(error: Exception, request_: UpstreamRequest) -> None:
     """Ours: without a connection nothing has arrived, whatever it was."""
     assert after_fault(error, request_, 0) is not None
 
 
 @pytest.mark.parametrize("error", [Disconnected(), Torn()])
-def test_what_may_have_arrived_is_repeated_only_if_that_changes_nothing(error: Exception) -> None:
+def test_a_request_that_may_have_arrived_is_repeated_only_if_idempotent(error: Exception) -> None:
     """RFC 9110 section 9.2.2: only an idempotent request is repeated; at first at once (R2)."""
     assert after_fault(error, READ, 0) == 0
     assert after_fault(error, READ, 1) is not None
@@ -39,7 +39,7 @@ def test_what_may_have_arrived_is_repeated_only_if_that_changes_nothing(error: E
     "error",
     [DistrustedTls(), BrokenOff(), Malformed(), TimeoutError(), OSError(), ValueError()],
 )
-def test_what_would_end_the_same_way_is_not_repeated(error: Exception) -> None:
+def test_a_request_with_a_lasting_fault_is_not_repeated(error: Exception) -> None:
     """Ours: a certificate does not get better, and an answer that was late may still be under way."""
     assert after_fault(error, READ, 0) is None
 
@@ -57,7 +57,7 @@ def test_nothing_is_sent_more_than_three_times(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
-def test_an_upstream_that_says_it_is_away_is_asked_again(status: int) -> None:
+def test_an_unavailable_upstream_is_called_again(status: int) -> None:
     """Ours: idempotent requests only, with a pause that is random in full (R2)."""
     pauses = {after_response(status, None, READ, 1) for _ in range(50)}
 
@@ -86,9 +86,7 @@ def test_an_upstream_that_says_it_is_away_is_asked_again(status: int) -> None:
         (301, "1", False),
     ],
 )
-def test_a_pause_that_is_asked_for_is_kept_or_the_answer_stands(
-    status: int, retry_after: str | None, again: bool
-) -> None:
+def test_a_requested_pause_is_kept_or_the_answer_returned(status: int, retry_after: str | None, again: bool) -> None:
     """RFC 9110 section 10.2.3: no earlier than the upstream demands; the client decides about longer waits."""
     pause = after_response(status, retry_after, READ, 0)
 

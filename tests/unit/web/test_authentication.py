@@ -34,7 +34,7 @@ def test_the_header_is_found() -> None:
     assert authorization_of(_scope()) is None
 
 
-def test_two_credentials_are_none() -> None:
+def test_two_credentials_are_refused() -> None:
     """Ours: a proxy and the gateway must not take different ones of two credentials."""
     assert authorization_of(_scope((b"authorization", b"Bearer a"), (b"authorization", b"Bearer a"))) is None
 
@@ -55,7 +55,7 @@ async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
     assert labels == LogContext("request-1", principal="operator")
 
 
-async def test_nobody_is_no_caller() -> None:
+async def test_a_request_without_a_credential_has_no_caller() -> None:
     """Ours: without a good credential nothing is put into the scope."""
     credentials = Authenticator(NoKeys(), digests=KeyDigests({"k": b"p"}), operator_key=OPERATOR_KEY)
     scope = _scope()

@@ -81,7 +81,7 @@ async def test_a_receive_may_catch_its_cancellation() -> None:
     assert cleaned.is_set()
 
 
-async def test_a_body_in_pace_is_handed_on_and_what_follows_has_no_clock() -> None:
+async def test_a_body_in_pace_is_passed_on_without_a_clock_afterwards() -> None:
     """Ours: a stream may wait for its client's disconnect for as long as it likes."""
     messages: list[Message] = [
         {"type": "http.request", "body": b"a", "more_body": True},
@@ -128,7 +128,7 @@ async def test_a_paced_body_is_read_like_any_other() -> None:
     "limits",
     [EdgeLimits(body_s=0.1, body_grace_s=10), EdgeLimits(body_s=10, body_grace_s=0.1, body_bytes_per_s=1_000_000)],
 )
-async def test_a_body_that_trickles_is_given_up(limits: EdgeLimits) -> None:
+async def test_a_slow_body_times_out(limits: EdgeLimits) -> None:
     """Ours: neither the whole time nor the least speed can be stretched by sending a byte now and then."""
     given_up = 0
 
@@ -149,7 +149,7 @@ async def test_a_body_that_trickles_is_given_up(limits: EdgeLimits) -> None:
     assert given_up == 1
 
 
-async def test_a_body_that_has_to_be_waited_for_comes_whole_whatever_kind_of_awaitable_it_is() -> None:
+async def test_a_body_comes_whole_from_every_awaitable() -> None:
     """Ours: an awaitable that is stepped by hand at first is awaited to its end, errors and cancellation included."""
     arrived = anyio.Event()
 

@@ -135,7 +135,7 @@ async def test_log_context_is_bound_and_cleared() -> None:
     assert add_labels(None, "", {"event": "later"}) == {"event": "later"}
 
 
-async def test_an_unforeseen_error_is_a_problem_that_says_nothing() -> None:
+async def test_an_unforeseen_error_is_a_problem_without_details() -> None:
     """Ours: the caller gets an id, the log gets the error."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

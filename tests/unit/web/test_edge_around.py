@@ -52,7 +52,7 @@ async def test_connections_are_not_kept_while_the_end_is_near(is_draining: bool)
     assert ((b"connection", b"close") in headers) is is_draining
 
 
-async def test_an_answer_says_only_once_that_it_closes() -> None:
+async def test_an_answer_closes_only_once() -> None:
     """RFC 9110: headers of the application are not repeated."""
     around = EdgeDependencies(is_draining=lambda: True)
 

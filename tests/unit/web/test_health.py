@@ -36,7 +36,7 @@ async def _probe(path: str, *checks: Check, is_draining: bool = False, is_monito
         return await client.get(path)
 
 
-async def test_a_replica_lives_whatever_its_parts_do() -> None:
+async def test_a_replica_lives_independent_of_its_parts() -> None:
     """Ours: a lost database is no reason to restart the replica."""
     response = await _probe("/healthz", ("database", _away))
 
@@ -77,7 +77,7 @@ async def test_the_public_is_given_no_reasons() -> None:
     assert (response.status_code, response.json()) == (503, {"status": "unready"})
 
 
-async def test_what_fails_is_logged_when_it_changes() -> None:
+async def test_a_failing_part_is_logged_when_it_changes() -> None:
     """Ours: the log has the reasons that the answer leaves out, once for each change."""
     state = [_away]
 
@@ -148,7 +148,7 @@ async def test_a_draining_replica_is_not_ready() -> None:
     assert (response.status_code, response.json()["status"]) == (503, "draining")
 
 
-async def test_probing_often_does_not_ask_often() -> None:
+async def test_frequent_probes_run_few_checks() -> None:
     """Ours: the probes need no credential, so they must not be a way to load the database."""
     asked = 0
 

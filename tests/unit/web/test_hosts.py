@@ -68,7 +68,7 @@ def test_names_are_matched_as_configured(name: str, good: str, bad: str) -> None
     assert not hosts.allows(bad.encode())
 
 
-def test_what_is_remembered_of_hosts_is_bounded() -> None:
+def test_remembered_hosts_are_bounded() -> None:
     """Ours: many good spellings do not fill the memory."""
     hosts = AllowedHosts(["localhost"])
 

@@ -87,7 +87,7 @@ def test_every_error_has_a_status_and_the_documented_members(kind: type[GatewayE
     }
 
 
-def test_faults_say_where() -> None:
+def test_faults_name_their_place() -> None:
     """Ours: each fault has a pointer and a reason, and line and column where there are some."""
     faults = [Fault(pointer="/name", reason="is missing"), Fault(pointer="", reason="no JSON", line=2, column=7)]
 
@@ -110,7 +110,7 @@ def test_a_name_clash_names_the_owners() -> None:
     assert body["suggested_prefix"] == "s2_"
 
 
-def test_headers_tell_what_to_do_next() -> None:
+def test_headers_name_the_next_step() -> None:
     """RFC 9110: 401 names the scheme, 429 and 503 the time to retry; 413 ends the connection."""
     assert problem(Unauthenticated("no"), correlation_id="c").headers["www-authenticate"] == "Bearer"
     assert problem(LimitExceeded("no", retry_after_s=2.1), correlation_id="c").headers["retry-after"] == "3"

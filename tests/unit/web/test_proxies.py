@@ -8,7 +8,7 @@ TRUSTED = ("10.0.0.0/8", "192.0.2.7", "fd00::/8")
 
 
 @pytest.mark.parametrize(
-    ("peer", "said", "client"),
+    ("peer", "reported", "client"),
     [
         ("203.0.113.5", ["198.51.100.1"], "203.0.113.5"),
         ("10.1.2.3", ["198.51.100.1"], "198.51.100.1"),
@@ -30,9 +30,11 @@ TRUSTED = ("10.0.0.0/8", "192.0.2.7", "fd00::/8")
         ("/run/proxy.sock", ["198.51.100.1"], "/run/proxy.sock"),
     ],
 )
-def test_the_nearest_address_that_no_trusted_proxy_has_is_the_client(peer: str, said: list[str], client: str) -> None:
+def test_the_nearest_address_that_no_trusted_proxy_has_is_the_client(
+    peer: str, reported: list[str], client: str
+) -> None:
     """Ours: an address that an untrusted hop wrote into the header is never believed (TEN-5)."""
-    headers = [(b"x-forwarded-for", value.encode()) for value in said]
+    headers = [(b"x-forwarded-for", value.encode()) for value in reported]
 
     assert Proxies(TRUSTED).client_of(peer, [(b"host", b"gw"), *headers]) == client
 
@@ -44,7 +46,7 @@ def test_a_header_without_end_costs_a_few_looks() -> None:
     assert Proxies(TRUSTED).client_of("10.0.0.1", [(b"x-forwarded-for", header)]) == "10.0.0.1"
 
 
-def test_without_trusted_proxies_there_is_nothing_to_ask() -> None:
+def test_without_trusted_proxies_nothing_is_parsed() -> None:
     """Ours: the default believes no hop."""
     assert not Proxies(())
     assert Proxies(()).client_of("127.0.0.1", [(b"x-forwarded-for", b"1.1.1.1")]) == "127.0.0.1"

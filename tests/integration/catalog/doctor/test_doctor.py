@@ -185,9 +185,9 @@ async def test_walls_that_were_opened_are_found(sound: Installation, servers: Te
             await execute(database.superuser_url, "; ".join(step))
             findings = await _examine(damaged)
 
-            for change, (check, said) in step.items():
+            for change, (check, reported) in step.items():
                 assert check in _failing(findings), change
-                assert said in findings[check].detail, (change, findings[check].detail)
+                assert reported in findings[check].detail, (change, findings[check].detail)
 
 
 @pytest.mark.parametrize("trait", ["bypassrls", "superuser", "createrole"])
@@ -437,10 +437,10 @@ async def test_sources_that_are_not_read_are_named(changes: Changes, sound: Inst
 
 async def test_stored_handlers_that_can_never_answer_are_found(changes: Changes, sound: Installation) -> None:
     """Ours: an object of an older gateway that cannot be read is named, with the place of the fault (RES-1, PRM-2)."""
-    said = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
+    reported = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
     odd: dict[tuple[Family, str], dict[str, object]] = {
         (Family.TEMPLATE, "docs://{a}"): {"kind": "template", "text": "{{ a }}"},
-        (Family.PROMPT, "speaks"): {"kind": "template", "messages": [said]},
+        (Family.PROMPT, "speaks"): {"kind": "template", "messages": [reported]},
         (Family.TOOL, "odd"): {"kind": "of another version"},
         (Family.TOOL, "looped"): {"kind": "template", "text": "{% for x in list %}{{ x }}{% endfor %}"},
     }

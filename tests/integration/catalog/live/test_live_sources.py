@@ -86,7 +86,7 @@ async def test_names_are_shared_with_sources_of_documents(changes: Changes) -> N
     assert owners == ["source:api", "live_source:laptop", "live_source:laptop"]
 
 
-async def test_what_a_live_source_refers_to_has_to_be_there(changes: Changes) -> None:
+async def test_references_of_a_live_source_must_exist(changes: Changes) -> None:
     """Ours: URL, headers and credential are judged together; a credential in use stays."""
     acme, catalog = changes.tenant.id, changes.catalog
     stored = make_credential("wiki-key", origins=("https://wiki.example",), value="secret")

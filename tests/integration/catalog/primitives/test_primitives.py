@@ -88,7 +88,7 @@ def _with_code(changes: Changes, code: _Code) -> Changes:
     return replace(changes, catalog=replace(changes.catalog, code=code))
 
 
-async def test_of_many_that_want_a_name_at_once_exactly_one_has_it(changes: Changes) -> None:
+async def test_one_of_many_simultaneous_requests_gets_a_name(changes: Changes) -> None:
     """Ours: a name is taken once, also by those who ask at the same moment, imports among them (PRG-4)."""
     taken: list[NameTaken] = []
 
@@ -116,14 +116,14 @@ async def test_of_many_that_want_a_name_at_once_exactly_one_has_it(changes: Chan
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED))
-async def test_names_of_query_tools_are_nobodys(changes: Changes, name: str) -> None:
+async def test_names_of_query_tools_cannot_be_taken(changes: Changes, name: str) -> None:
     """Ours: the seven built-in names cannot be taken (PRG-4)."""
     with pytest.raises(NameTaken) as refused:
         await _create(changes, static_tool(name))
     assert refused.value.conflicts[0].owner == "builtin"
 
 
-async def test_a_taken_name_says_whose_it_is_and_the_original_stays(changes: Changes) -> None:
+async def test_a_taken_name_names_its_owner_and_the_original_stays(changes: Changes) -> None:
     """Ours: an import, a tool of the tenant's own and one of code are named in the refusal (PRG-4)."""
     await imports.import_source(changes.tenant.id, changes.catalog, PETS, by=BY)
     with_code = _with_code(changes, _Code("coded"))
@@ -224,7 +224,7 @@ async def test_requests_go_to_allowed_origins_only(changes: Changes) -> None:
         await _create(changes, tool("b", handler))
 
 
-async def test_levels_follow_what_is_called(changes: Changes) -> None:
+async def test_levels_follow_the_called_operation(changes: Changes) -> None:
     """Ours: an import that turns a read into a delete raises the tools that depend on it (SAF-1)."""
     tenant, catalog = changes.tenant.id, changes.catalog
     await imports.import_source(tenant, catalog, PETS, by=BY)
@@ -248,7 +248,7 @@ async def test_levels_follow_what_is_called(changes: Changes) -> None:
     assert (gone.safety, gone.safety_reasons) == (Safety.MODERATE, ("calls pinned, which is moderate",))
 
 
-async def test_what_names_something_that_is_gone_can_still_be_switched_off(changes: Changes) -> None:
+async def test_a_primitive_with_a_missing_reference_can_be_disabled(changes: Changes) -> None:
     """Ours: switching is not held up by references, another handler is."""
     await _create(changes, static_tool("called"))
     made = await _create(changes, tool("caller", _steps("called")))
@@ -302,7 +302,7 @@ async def test_of_two_updates_at_once_one_is_a_conflict(changes: Changes) -> Non
     assert len(outcomes) == 4
 
 
-async def test_a_trial_stores_nothing_and_says_what_it_would_replace(changes: Changes) -> None:
+async def test_a_trial_stores_nothing_and_names_the_replaced_object(changes: Changes) -> None:
     """Ours: a dry run is judged like the real thing (PRG-3)."""
     before, tenant, catalog = await _revision(changes), changes.tenant.id, changes.catalog
     tried, replaces = await TOOLS.validate(tenant, catalog, own(TOOL, static_tool("say")), by=BY)
@@ -352,7 +352,7 @@ async def test_a_list_holds_every_origin_once_in_order_in_any_parts(changes: Cha
         assert parts == whole
 
 
-async def test_what_hides_code_does_so_in_any_order_and_parts(changes: Changes) -> None:
+async def test_hidden_code_is_absent_in_any_order_and_part(changes: Changes) -> None:
     """Ours: a resource of code that the tenant's own hides is in no part, wherever that one is sorted (RES-3)."""
     for name in ("c", "a", "b"):
         await _create(changes, text_resource(f"docs://{name}"), Family.RESOURCE)
@@ -377,7 +377,7 @@ async def test_what_hides_code_does_so_in_any_order_and_parts(changes: Changes) 
             assert shown == (made[::-1] if order.is_descending else made), (order, size)
 
 
-async def test_a_changed_resource_is_told_as_such(changes: Changes) -> None:
+async def test_a_changed_resource_is_notified_as_an_update(changes: Changes) -> None:
     """Ours: a change of a resource's definition is an update of the resource (RES-5)."""
     made = await _create(changes, text_resource("docs://a"), Family.RESOURCE)
     changes.events.clear()

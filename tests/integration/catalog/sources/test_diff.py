@@ -73,8 +73,8 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
         assert await _state(changes) == (before + 1, expected)
         moved = [one for one in changes.events if isinstance(one, CatalogMoved) and one.tenant != INSTALLATION]
         assert moved == [CatalogMoved(tenant=tenant, revision=before + 1)]
-        told = [event for event in changes.events if isinstance(event, KeyChanged)]
-        assert [event.key for event in told] == [key.id] * action.startswith("key.")
+        notified = [event for event in changes.events if isinstance(event, KeyChanged)]
+        assert [event.key for event in notified] == [key.id] * action.startswith("key.")
 
 
 def _permit(entry: str) -> Callable[[Egress], Egress]:

@@ -97,7 +97,7 @@ def _with_argument(document: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-class Desk:
+class RefreshBench:
     """A source from the URL of the upstream, with four tools."""
 
     def __init__(self, changes: Changes) -> None:
@@ -187,153 +187,153 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(changes: Changes) -> Desk:
+async def bench(changes: Changes) -> RefreshBench:
     """The upstream serves the document; nothing is imported."""
-    desk = Desk(changes)
-    desk.serve(desk.document)
-    return desk
+    bench = RefreshBench(changes)
+    bench.serve(bench.document)
+    return bench
 
 
-async def test_a_change_waits_until_a_person_activates_it(desk: Desk) -> None:
+async def test_a_change_waits_until_a_person_activates_it(bench: RefreshBench) -> None:
     """Ours: a look proposes; tools and revision stay until the activation, which is one change (OAS-6)."""
-    source = await desk.add()
-    desk.serve(_with(_renamed(desk.document, "Other")))
-    found = await desk.refresh()
-    before, events = await desk.tools(), len(desk.changes.events)
+    source = await bench.add()
+    bench.serve(_with(_renamed(bench.document, "Other")))
+    found = await bench.refresh()
+    before, events = await bench.tools(), len(bench.changes.events)
 
     assert (found.outcome, found.proposal is not None) == (RefreshOutcome.PROPOSED, True)
-    waiting = await desk.proposal()
+    waiting = await bench.proposal()
     assert (waiting.number, waiting.replaces, waiting.origin) == (2, 1, ProposalOrigin.URL)
     assert [one.tool for one in waiting.changes.added] == ["more_0"]
     assert [one.tool for one in waiting.changes.changed] == ["list_pets"]
     assert "more_0" not in before
-    assert (await desk.source()).active_version == source.active_version
-    assert (await desk.source()).refresh_status.proposal == 2
+    assert (await bench.source()).active_version == source.active_version
+    assert (await bench.source()).refresh_status.proposal == 2
 
-    tried, done = await desk.activate(2, dry_run=True), await desk.activate(2)
+    tried, done = await bench.activate(2, dry_run=True), await bench.activate(2)
     assert tried.changes == done.changes == waiting.changes
     assert done.source is not None
     assert (done.source.active_version, done.source.refresh_status.proposal) == (2, None)
-    assert await desk.tools() == before | {"more_0"}
-    assert len(desk.changes.events) == events + 1
-    assert await desk.actions() == ["source.activate", "source.propose", "source.create"]
+    assert await bench.tools() == before | {"more_0"}
+    assert len(bench.changes.events) == events + 1
+    assert await bench.actions() == ["source.activate", "source.propose", "source.create"]
     with pytest.raises(NotFound):
-        await desk.proposal()
-    [newest, first] = await versions.page_versions(desk.tenant, desk.catalog, "pets", after=None, limit=5)
+        await bench.proposal()
+    [newest, first] = await versions.page_versions(bench.tenant, bench.catalog, "pets", after=None, limit=5)
     assert (newest.origin, newest.is_active, newest.tools) == (VersionOrigin.PROPOSAL, True, 5)
     assert (first.origin, first.is_active, first.stored_bytes > 0) == (VersionOrigin.IMPORT, False, True)
 
 
-async def test_a_scheduled_look_is_conditional_and_finds_by_content(desk: Desk) -> None:
+async def test_a_scheduled_look_is_conditional_and_finds_by_content(bench: RefreshBench) -> None:
     """Ours: an unchanged document is not transferred; other validators alone are no change (OAS-6)."""
-    desk.upstream.headers = (("ETag", '"1"'), ("Last-Modified", "Wed, 01 Jul 2026 00:00:00 GMT"))
-    await desk.add(refresh_interval_s=FLOOR_S)
-    assert await desk.look() is RefreshOutcome.UNCHANGED
-    assert desk.upstream.seen[0].header("if-none-match") == '"1"'
-    assert desk.upstream.seen[0].header("if-modified-since") == "Wed, 01 Jul 2026 00:00:00 GMT"
-    desk.upstream.status, desk.upstream.body = 304, b""
-    assert await desk.look() is RefreshOutcome.UNCHANGED
-    desk.upstream.status, desk.upstream.headers = 200, (("ETag", '"2"'),)
-    desk.serve(desk.document)
-    assert await desk.look() is RefreshOutcome.UNCHANGED
-    desk.serve(_with(desk.document))
-    assert await desk.look() is RefreshOutcome.PROPOSED
+    bench.upstream.headers = (("ETag", '"1"'), ("Last-Modified", "Wed, 01 Jul 2026 00:00:00 GMT"))
+    await bench.add(refresh_interval_s=FLOOR_S)
+    assert await bench.look() is RefreshOutcome.UNCHANGED
+    assert bench.upstream.seen[0].header("if-none-match") == '"1"'
+    assert bench.upstream.seen[0].header("if-modified-since") == "Wed, 01 Jul 2026 00:00:00 GMT"
+    bench.upstream.status, bench.upstream.body = 304, b""
+    assert await bench.look() is RefreshOutcome.UNCHANGED
+    bench.upstream.status, bench.upstream.headers = 200, (("ETag", '"2"'),)
+    bench.serve(bench.document)
+    assert await bench.look() is RefreshOutcome.UNCHANGED
+    bench.serve(_with(bench.document))
+    assert await bench.look() is RefreshOutcome.PROPOSED
 
-    state = (await desk.source()).refresh_status
+    state = (await bench.source()).refresh_status
     assert state.seen.changed_at == state.seen.checked_at
     assert state.next_at is not None
     assert FLOOR_S * 0.8 < (state.next_at - datetime.now(UTC)).total_seconds() < FLOOR_S * 1.2
 
 
-async def test_alternating_documents_make_one_proposal_at_a_time(desk: Desk) -> None:
+async def test_alternating_documents_make_one_proposal_at_a_time(bench: RefreshBench) -> None:
     """Ours: a proposal is replaced under a new number, withdrawn with its cause, and reported once (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    one, two = _with(desk.document), _with(desk.document, tools=2)
-    told = WEBHOOK_ENDPOINT.make("chat", {"url": desk.upstream.url, "kinds": (WebhookEventKind.SOURCE_PROPOSED,)})
-    await ENDPOINTS.create(desk.tenant, desk.catalog, told, by=BY)
+    await bench.add(refresh_interval_s=FLOOR_S)
+    one, two = _with(bench.document), _with(bench.document, tools=2)
+    notified = WEBHOOK_ENDPOINT.make("chat", {"url": bench.upstream.url, "kinds": (WebhookEventKind.SOURCE_PROPOSED,)})
+    await ENDPOINTS.create(bench.tenant, bench.catalog, notified, by=BY)
     outcomes: list[RefreshOutcome | None] = []
-    for served in (one, two, one, one, desk.document):
-        desk.serve(served)
-        outcomes.append(await desk.look())
+    for served in (one, two, one, one, bench.document):
+        bench.serve(served)
+        outcomes.append(await bench.look())
 
     proposed, left = RefreshOutcome.PROPOSED, RefreshOutcome.UNCHANGED
     assert outcomes == [proposed, proposed, proposed, left, RefreshOutcome.WITHDRAWN]
-    assert (await desk.source()).refresh_status.proposal is None
-    desk.serve(one)
-    assert await desk.look() is proposed
-    assert (await desk.proposal()).number == 5  # no number is used twice
-    sent = await deliveries.page_deliveries(desk.tenant, desk.catalog, "chat", after=None, limit=9)
+    assert (await bench.source()).refresh_status.proposal is None
+    bench.serve(one)
+    assert await bench.look() is proposed
+    assert (await bench.proposal()).number == 5  # no number is used twice
+    sent = await deliveries.page_deliveries(bench.tenant, bench.catalog, "chat", after=None, limit=9)
     assert sorted(json.loads(one.payload)["data"]["version"] for one in sent) == [2, 3, 4]
 
 
-async def test_what_changed_since_it_was_read_is_not_activated(desk: Desk) -> None:
+async def test_a_version_that_changed_since_it_was_read_is_not_activated(bench: RefreshBench) -> None:
     """Ours: number and tag name exactly what a person has read; a replaced proposal is refused (OAS-6)."""
-    await desk.add()
-    desk.serve(_with(desk.document))
-    await desk.refresh()
-    source, read = await proposals.get_proposal(desk.tenant, desk.catalog, "pets")
-    desk.serve(_with(desk.document, tools=2))
-    await desk.refresh()
+    await bench.add()
+    bench.serve(_with(bench.document))
+    await bench.refresh()
+    source, read = await proposals.get_proposal(bench.tenant, bench.catalog, "pets")
+    bench.serve(_with(bench.document, tools=2))
+    await bench.refresh()
 
     with pytest.raises(Conflict, match="the pending proposal is 3"):
-        await desk.activate(read.number)
+        await bench.activate(read.number)
     with pytest.raises(NotFound):  # a number that was never used, although a proposal is pending
-        await desk.activate(99)
-    await desk.update(refresh_policy=RefreshPolicy.ADDITIONS)
+        await bench.activate(99)
+    await bench.update(refresh_policy=RefreshPolicy.ADDITIONS)
     with pytest.raises(PreconditionFailed):
-        await desk.activate(3, expected=version_tag(source, 3))
-    assert "more_0" not in await desk.tools()
-    async with desk.catalog.store.transaction(desk.tenant) as db:  # an update by a replica of an older release
+        await bench.activate(3, expected=version_tag(source, 3))
+    assert "more_0" not in await bench.tools()
+    async with bench.catalog.store.transaction(bench.tenant) as db:  # an update by a replica of an older release
         await stored_sources.save(replace(source, active_version=7), db)
     with pytest.raises(NotFound):
-        await desk.proposal()
+        await bench.proposal()
     with pytest.raises(Conflict, match="the active version changed"):
-        await desk.activate(3)
-    async with desk.catalog.store.transaction(desk.tenant) as db:
+        await bench.activate(3)
+    async with bench.catalog.store.transaction(bench.tenant) as db:
         await stored_sources.save(source, db)
-    await desk.update(prefix="x")  # a version that the proposal was not compared with
+    await bench.update(prefix="x")  # a version that the proposal was not compared with
     with pytest.raises(NotFound):
-        await desk.activate(3)
+        await bench.activate(3)
 
 
-async def test_what_changes_while_a_document_is_compared_is_not_overwritten(desk: Desk) -> None:
+async def test_changes_during_a_comparison_are_not_overwritten(bench: RefreshBench) -> None:
     """Ours: an update during a look, and another proposal during an activation, are conflicts (OAS-6)."""
-    source = await desk.add()
-    desk.serve(_with(desk.document))
-    desk.upstream.gate = asyncio.Event()
-    desk.upstream.arrived.clear()
+    source = await bench.add()
+    bench.serve(_with(bench.document))
+    bench.upstream.gate = asyncio.Event()
+    bench.upstream.arrived.clear()
 
     async def refresh() -> None:
         with pytest.raises(Conflict, match="at the same time"):
-            await desk.refresh()
+            await bench.refresh()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(refresh)
-        await desk.upstream.arrived.wait()
-        await desk.update(refresh_interval_s=FLOOR_S)
-        desk.upstream.gate.set()
-    await desk.refresh()
-    source, waiting = await proposals.get_proposal(desk.tenant, desk.catalog, "pets")
-    async with desk.catalog.store.transaction(desk.tenant) as db:
-        ready = await proposals.open_proposal(desk.tenant, db, source, waiting)
-    desk.serve(_with(desk.document, tools=2))
-    await desk.refresh()
+        await bench.upstream.arrived.wait()
+        await bench.update(refresh_interval_s=FLOOR_S)
+        bench.upstream.gate.set()
+    await bench.refresh()
+    source, waiting = await proposals.get_proposal(bench.tenant, bench.catalog, "pets")
+    async with bench.catalog.store.transaction(bench.tenant) as db:
+        ready = await proposals.open_proposal(bench.tenant, db, source, waiting)
+    bench.serve(_with(bench.document, tools=2))
+    await bench.refresh()
     way = Replacement(seen=source, entry=CatalogChange(action="source.activate", target="pets"), by=BY)
     with pytest.raises(Conflict, match="review it again"):
-        await replace_version(desk.tenant, desk.catalog, ready, way)
-    assert "more_0" not in await desk.tools()
+        await replace_version(bench.tenant, bench.catalog, ready, way)
+    assert "more_0" not in await bench.tools()
 
 
-async def test_one_of_two_activations_at_once_is_done(desk: Desk) -> None:
+async def test_one_of_two_activations_at_once_is_done(bench: RefreshBench) -> None:
     """Ours: two people activate the same proposal; it becomes active once (OAS-6)."""
-    await desk.add()
-    desk.serve(_with(desk.document))
-    await desk.refresh()
+    await bench.add()
+    bench.serve(_with(bench.document))
+    await bench.refresh()
     results: list[str] = []
 
     async def activate() -> None:
         try:
-            await desk.activate(2)
+            await bench.activate(2)
             results.append("done")
         except Conflict:
             results.append("refused")
@@ -342,151 +342,151 @@ async def test_one_of_two_activations_at_once_is_done(desk: Desk) -> None:
         tasks.start_soon(activate)
         tasks.start_soon(activate)
     assert sorted(results) == ["done", "refused"]
-    assert await desk.numbers() == [2, 1]
+    assert await bench.numbers() == [2, 1]
 
 
-async def test_a_refused_document_is_not_proposed_by_looks_again(desk: Desk) -> None:
+async def test_a_refused_document_is_not_proposed_by_looks_again(bench: RefreshBench) -> None:
     """Ours: a refusal holds for this document, until it is asked for by hand (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    desk.serve(_with(desk.document))
-    await desk.look()
-    await proposals.refuse_proposal(desk.tenant, desk.catalog, "pets", by=BY)
-    assert await desk.look() is RefreshOutcome.UNCHANGED
-    desk.serve(desk.document)
-    await desk.look()
-    desk.serve(_with(desk.document))
-    assert await desk.look() is RefreshOutcome.UNCHANGED
-    assert (await desk.refresh()).outcome is RefreshOutcome.PROPOSED
-    assert (await desk.actions())[:2] == ["source.propose", "source.refuse"]
+    await bench.add(refresh_interval_s=FLOOR_S)
+    bench.serve(_with(bench.document))
+    await bench.look()
+    await proposals.refuse_proposal(bench.tenant, bench.catalog, "pets", by=BY)
+    assert await bench.look() is RefreshOutcome.UNCHANGED
+    bench.serve(bench.document)
+    await bench.look()
+    bench.serve(_with(bench.document))
+    assert await bench.look() is RefreshOutcome.UNCHANGED
+    assert (await bench.refresh()).outcome is RefreshOutcome.PROPOSED
+    assert (await bench.actions())[:2] == ["source.propose", "source.refuse"]
 
 
-async def test_a_proposal_that_ends_by_another_change_is_found_again(desk: Desk) -> None:
+async def test_a_proposal_that_ends_by_another_change_is_found_again(bench: RefreshBench) -> None:
     """Ours: an update, or a sent document that is refused, hides no change at the URL from later looks (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    desk.serve(_with(desk.document))
-    await desk.look()
-    await desk.update(prefix="my_")
-    assert (await desk.source()).refresh_status.proposal is None
-    assert await desk.look() is RefreshOutcome.PROPOSED
-    await desk.propose(_with(desk.document, tools=2))
-    await proposals.refuse_proposal(desk.tenant, desk.catalog, "pets", by=BY)
-    assert await desk.look() is RefreshOutcome.PROPOSED
-    assert [one.tool for one in (await desk.proposal()).changes.added] == ["my_more_0"]
+    await bench.add(refresh_interval_s=FLOOR_S)
+    bench.serve(_with(bench.document))
+    await bench.look()
+    await bench.update(prefix="my_")
+    assert (await bench.source()).refresh_status.proposal is None
+    assert await bench.look() is RefreshOutcome.PROPOSED
+    await bench.propose(_with(bench.document, tools=2))
+    await proposals.refuse_proposal(bench.tenant, bench.catalog, "pets", by=BY)
+    assert await bench.look() is RefreshOutcome.PROPOSED
+    assert [one.tool for one in (await bench.proposal()).changes.added] == ["my_more_0"]
 
 
-async def test_a_rollback_restores_a_document_under_todays_options(desk: Desk) -> None:
+async def test_a_rollback_restores_a_document_under_todays_options(bench: RefreshBench) -> None:
     """Ours: a new version with the earlier document; prefix and URL stay, and looks do not undo it (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    desk.serve(_with(desk.document))
-    await desk.refresh()
-    await desk.activate(2)
-    await desk.update(prefix="my_")
-    tried = await desk.activate(1, dry_run=True)
+    await bench.add(refresh_interval_s=FLOOR_S)
+    bench.serve(_with(bench.document))
+    await bench.refresh()
+    await bench.activate(2)
+    await bench.update(prefix="my_")
+    tried = await bench.activate(1, dry_run=True)
     assert tried.source is None
     assert tried.changes is not None
     assert [one.tool for one in tried.changes.removed] == ["my_more_0"]
-    done = await desk.activate(1)
+    done = await bench.activate(1)
 
     assert done.source is not None
     assert (done.source.active_version, done.source.prefix) == (4, "my_")
-    assert await desk.tools() == {"my_list_pets", "my_create_pet", "my_get_pet", "my_delete_pet"}
-    [newest, *_] = await versions.page_versions(desk.tenant, desk.catalog, "pets", after=None, limit=5)
+    assert await bench.tools() == {"my_list_pets", "my_create_pet", "my_get_pet", "my_delete_pet"}
+    [newest, *_] = await versions.page_versions(bench.tenant, bench.catalog, "pets", after=None, limit=5)
     assert (newest.origin, newest.restored) == (VersionOrigin.ROLLBACK, 1)
-    assert await desk.look() is RefreshOutcome.UNCHANGED
-    assert (await desk.actions())[0] == "source.rollback"
+    assert await bench.look() is RefreshOutcome.UNCHANGED
+    assert (await bench.actions())[0] == "source.rollback"
     for number, problem in ((4, Conflict), (9, NotFound)):
         with pytest.raises(problem):
-            await desk.activate(number)
+            await bench.activate(number)
 
 
-async def test_overrides_survive_an_activation_and_a_rollback(desk: Desk) -> None:
+async def test_overrides_survive_an_activation_and_a_rollback(bench: RefreshBench) -> None:
     """Ours: an override belongs to its operation; it also waits for an operation that is gone for a version (OAS-6)."""
-    await desk.add()
+    await bench.add()
 
     def rename(one: Override) -> Override:
         return replace(one, name="find_pets", safety=Safety.DANGEROUS)
 
-    await overrides.override_tool(desk.tenant, desk.catalog, "list_pets", rename, by=BY)
-    without: dict[str, Any] = {**desk.document, "paths": {**desk.document["paths"], "/pets": {}}}
-    for number, document in ((2, _renamed(desk.document, "Other")), (3, without)):
-        desk.serve(document)
-        await desk.refresh()
-        await desk.activate(number)
-        assert ("find_pets" in await desk.tools()) is (number == 2)
-    await desk.activate(1)
+    await overrides.override_tool(bench.tenant, bench.catalog, "list_pets", rename, by=BY)
+    without: dict[str, Any] = {**bench.document, "paths": {**bench.document["paths"], "/pets": {}}}
+    for number, document in ((2, _renamed(bench.document, "Other")), (3, without)):
+        bench.serve(document)
+        await bench.refresh()
+        await bench.activate(number)
+        assert ("find_pets" in await bench.tools()) is (number == 2)
+    await bench.activate(1)
 
-    assert await desk.tools() == {"find_pets", "create_pet", "get_pet", "delete_pet"}
-    found = await overrides.page_of_source(desk.tenant, desk.catalog, "pets", after=None, limit=10)
+    assert await bench.tools() == {"find_pets", "create_pet", "get_pet", "delete_pet"}
+    found = await overrides.page_of_source(bench.tenant, bench.catalog, "pets", after=None, limit=10)
     assert [(one.tool, one.safety) for one in found] == [("find_pets", Safety.DANGEROUS)]
 
 
-async def test_a_change_of_a_part_of_a_document_is_found(desk: Desk) -> None:
+async def test_a_change_of_a_part_of_a_document_is_found(bench: RefreshBench) -> None:
     """Ours: a part has changed also where the root answers 304; a part that is gone changes nothing (OAS-6)."""
-    desk.catalog = with_options(desk.catalog, reference_hosts=frozenset({"127.0.0.1"}))
-    root = {**desk.document, "paths": {**desk.document["paths"], "/parts": {"$ref": "parts.json"}}}
+    bench.catalog = with_options(bench.catalog, reference_hosts=frozenset({"127.0.0.1"}))
+    root = {**bench.document, "paths": {**bench.document["paths"], "/parts": {"$ref": "parts.json"}}}
     part: dict[str, Any] = {"get": {"operationId": "list_parts", "responses": {"200": {"description": "ok"}}}}
     served = {"/openapi.json": orjson.dumps(root), "/parts.json": orjson.dumps(part)}
-    desk.upstream.headers = (("ETag", '"1"'),)
+    bench.upstream.headers = (("ETag", '"1"'),)
 
     def respond(seen: Seen) -> bytes:
-        desk.upstream.status = 200 if seen.header("if-none-match") is None else 304
+        bench.upstream.status = 200 if seen.header("if-none-match") is None else 304
         return served[seen.target]
 
-    desk.upstream.respond = respond
-    await desk.add(refresh_interval_s=FLOOR_S)
-    assert "list_parts" in await desk.tools()
-    assert await desk.look() is RefreshOutcome.UNCHANGED
+    bench.upstream.respond = respond
+    await bench.add(refresh_interval_s=FLOOR_S)
+    assert "list_parts" in await bench.tools()
+    assert await bench.look() is RefreshOutcome.UNCHANGED
     served["/parts.json"] = orjson.dumps({**part, "post": {**part["get"], "operationId": "add_part"}})
-    assert await desk.look() is RefreshOutcome.PROPOSED
-    assert [one.tool for one in (await desk.proposal()).changes.added] == ["add_part"]
+    assert await bench.look() is RefreshOutcome.PROPOSED
+    assert [one.tool for one in (await bench.proposal()).changes.added] == ["add_part"]
     served["/parts.json"] = b"<!doctype html><title>Sign in</title>"
-    before = await desk.tools()
+    before = await bench.tools()
 
-    assert await desk.look() is RefreshOutcome.FAILED
-    assert await desk.tools() == before
-    assert (await desk.proposal()).number == 2
+    assert await bench.look() is RefreshOutcome.FAILED
+    assert await bench.tools() == before
+    assert (await bench.proposal()).number == 2
 
 
-async def test_many_looks_and_documents_at_once_leave_one_proposal(desk: Desk) -> None:
+async def test_many_looks_and_documents_at_once_leave_one_proposal(bench: RefreshBench) -> None:
     """Ours: of several proposals at once the last one waits; a number is never of two documents (OAS-6)."""
-    await desk.add()
-    desk.serve(_with(desk.document))
+    await bench.add()
+    bench.serve(_with(bench.document))
     made: list[int] = []
 
     async def send(tools: int) -> None:
         with suppress(LimitExceeded):  # no worker is free for so many of one tenant
-            made.append((await desk.propose(_with(desk.document, tools=tools))).number)
+            made.append((await bench.propose(_with(bench.document, tools=tools))).number)
 
     async def look() -> None:
         with suppress(Conflict, LimitExceeded):
-            await desk.refresh()
+            await bench.refresh()
 
     async with anyio.create_task_group() as tasks:
         for number in range(3):
             tasks.start_soon(send, number + 2)
             tasks.start_soon(look)
-    waiting = await desk.proposal()
+    waiting = await bench.proposal()
     assert made
     assert len(set(made)) == len(made)
     assert waiting.number >= max(made)
-    assert (await desk.activate(waiting.number)).source is not None
-    assert len(await desk.tools()) == 4 + len(waiting.changes.added)
+    assert (await bench.activate(waiting.number)).source is not None
+    assert len(await bench.tools()) == 4 + len(waiting.changes.added)
 
 
-async def test_a_rollback_sends_no_credential_to_a_host_of_old(desk: Desk) -> None:
+async def test_a_rollback_sends_no_credential_to_a_host_of_old(bench: RefreshBench) -> None:
     """Ours: stored credentials do not follow a rollback or a proposal to another host (TEN-4, OAS-6)."""
-    desk.serve(secured(OTHER))
-    await desk.add(credentials={"token": Credential(value="s3cr3t")})
-    await desk.update(document=secured(API), url=None, credentials={"token": Credential(value="new")})
+    bench.serve(secured(OTHER))
+    await bench.add(credentials={"token": Credential(value="s3cr3t")})
+    await bench.update(document=secured(API), url=None, credentials={"token": Credential(value="new")})
     with pytest.raises(InvalidBody, match="credentials"):
-        await desk.activate(1)
-    moved = await desk.propose(secured(OTHER))
+        await bench.activate(1)
+    moved = await bench.propose(secured(OTHER))
     assert [one.kind.value for one in moved.changes.sensitive] == ["host"]
     with pytest.raises(InvalidBody, match="credentials"):
-        await desk.activate(moved.number)
+        await bench.activate(moved.number)
     with pytest.raises(InvalidBody, match="scheme"):
-        await desk.activate(moved.number, credentials={"none": Credential(value="x")})
-    assert (await desk.activate(moved.number, credentials={"token": Credential(value="x")})).source is not None
+        await bench.activate(moved.number, credentials={"none": Credential(value="x")})
+    assert (await bench.activate(moved.number, credentials={"token": Credential(value="x")})).source is not None
 
 
 @pytest.mark.parametrize(
@@ -499,37 +499,37 @@ async def test_a_rollback_sends_no_credential_to_a_host_of_old(desk: Desk) -> No
     ],
     ids=["a login page", "nothing", "no operation", "less than half"],
 )
-async def test_a_document_that_is_none_changes_nothing(desk: Desk, served: object, problem: str) -> None:
+async def test_a_document_that_is_none_changes_nothing(bench: RefreshBench, served: object, problem: str) -> None:
     """Ours: a failed look keeps tools and proposal, is shown with its reason, and slows the next one (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    before = await desk.tools()
-    desk.serve(_with(desk.document))
-    await desk.look()
-    desk.serve(served)
+    await bench.add(refresh_interval_s=FLOOR_S)
+    before = await bench.tools()
+    bench.serve(_with(bench.document))
+    await bench.look()
+    bench.serve(served)
 
-    assert await desk.look() is RefreshOutcome.FAILED
-    assert await desk.look() is RefreshOutcome.FAILED
-    status = (await desk.source()).refresh_status
+    assert await bench.look() is RefreshOutcome.FAILED
+    assert await bench.look() is RefreshOutcome.FAILED
+    status = (await bench.source()).refresh_status
     assert (status.seen.failures, status.proposal) == (2, 2)
     assert status.next_at is not None
     assert (status.next_at - datetime.now(UTC)).total_seconds() > 3 * FLOOR_S
-    assert await desk.tools() == before
+    assert await bench.tools() == before
     with pytest.raises((InvalidDocument, SourceShrunk, FetchFailed), match=problem):
-        await desk.refresh()
-    desk.serve(_with(desk.document))
-    assert await desk.look() is RefreshOutcome.UNCHANGED
-    assert (await desk.source()).refresh_status.seen.failures == 0
+        await bench.refresh()
+    bench.serve(_with(bench.document))
+    assert await bench.look() is RefreshOutcome.UNCHANGED
+    assert (await bench.source()).refresh_status.seen.failures == 0
 
 
-async def test_a_large_removal_is_proposed_where_it_is_allowed(desk: Desk) -> None:
+async def test_a_large_removal_is_proposed_where_it_is_allowed(bench: RefreshBench) -> None:
     """Ours: by hand and with permission, a shrunk document is proposed like another (OAS-6)."""
-    await desk.add()
-    desk.serve(many(API, 1))
+    await bench.add()
+    bench.serve(many(API, 1))
     with pytest.raises(SourceShrunk):
-        await desk.propose(many(API, 1))
-    assert len((await desk.propose(many(API, 1), allow_removals=True)).changes.removed) == 4
-    assert (await desk.refresh(allow_removals=True)).outcome is RefreshOutcome.UNCHANGED
-    assert await desk.tools() == {"list_pets", "create_pet", "get_pet", "delete_pet"}
+        await bench.propose(many(API, 1))
+    assert len((await bench.propose(many(API, 1), allow_removals=True)).changes.removed) == 4
+    assert (await bench.refresh(allow_removals=True)).outcome is RefreshOutcome.UNCHANGED
+    assert await bench.tools() == {"list_pets", "create_pet", "get_pet", "delete_pet"}
 
 
 @pytest.mark.parametrize(
@@ -552,213 +552,213 @@ async def test_a_large_removal_is_proposed_where_it_is_allowed(desk: Desk) -> No
     ],
 )
 async def test_the_rule_activates_only_additions(
-    desk: Desk, change: Callable[[dict[str, Any]], dict[str, Any]], is_active: bool
+    bench: RefreshBench, change: Callable[[dict[str, Any]], dict[str, Any]], is_active: bool
 ) -> None:
     """Ours: `additions` activates new tools with harmless texts; anything else waits for a person (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S, refresh_policy=RefreshPolicy.ADDITIONS)
-    desk.serve(change(desk.document))
+    await bench.add(refresh_interval_s=FLOOR_S, refresh_policy=RefreshPolicy.ADDITIONS)
+    bench.serve(change(bench.document))
 
-    assert await desk.look() is (RefreshOutcome.ACTIVATED if is_active else RefreshOutcome.PROPOSED)
-    assert (await desk.source()).active_version == (2 if is_active else 1)
-    assert (await desk.actions())[0] == ("source.activate" if is_active else "source.propose")
+    assert await bench.look() is (RefreshOutcome.ACTIVATED if is_active else RefreshOutcome.PROPOSED)
+    assert (await bench.source()).active_version == (2 if is_active else 1)
+    assert (await bench.actions())[0] == ("source.activate" if is_active else "source.propose")
 
 
-async def test_the_rule_waits_where_a_name_looks_like_anothers(desk: Desk) -> None:
+async def test_the_rule_waits_where_a_name_is_taken_by_another_source(bench: RefreshBench) -> None:
     """Ours: a new tool whose name is taken for another source's tool is no mere addition (SAF-3, OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S, refresh_policy=RefreshPolicy.ADDITIONS)
+    await bench.add(refresh_interval_s=FLOOR_S, refresh_policy=RefreshPolicy.ADDITIONS)
     other = many(API, 1)
     other["paths"]["/n/0"]["get"]["operationId"] = "more_O"
-    await imports.import_source(desk.tenant, desk.catalog, SourceDraft(name="other", document=other), by=BY)
-    desk.serve(_with(desk.document))
+    await imports.import_source(bench.tenant, bench.catalog, SourceDraft(name="other", document=other), by=BY)
+    bench.serve(_with(bench.document))
 
-    assert await desk.look() is RefreshOutcome.PROPOSED
-    assert [one.excerpt for one in (await desk.proposal()).changes.findings] == ["more_0 looks like more_O"]
+    assert await bench.look() is RefreshOutcome.PROPOSED
+    assert [one.excerpt for one in (await bench.proposal()).changes.findings] == ["more_0 looks like more_O"]
 
 
-async def test_one_replica_takes_a_look_and_one_that_was_slow_stores_nothing(desk: Desk) -> None:
+async def test_one_replica_takes_a_look_and_one_that_was_slow_stores_nothing(bench: RefreshBench) -> None:
     """Ours: the lease is held by one; a look whose lease ended, or whose schedule changed, is dropped (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    due = await desk.due()
-    look = await refreshes.begin_refresh(desk.catalog, due)
+    await bench.add(refresh_interval_s=FLOOR_S)
+    due = await bench.due()
+    look = await refreshes.begin_refresh(bench.catalog, due)
     assert look is not None
-    assert await refreshes.begin_refresh(desk.catalog, due) is None
-    later = await desk.begin()  # the lease is over: another replica begins
-    desk.serve(_with(desk.document))
+    assert await refreshes.begin_refresh(bench.catalog, due) is None
+    later = await bench.begin()  # the lease is over: another replica begins
+    bench.serve(_with(bench.document))
 
-    assert await refreshes.run_refresh(desk.catalog, look) is None
+    assert await refreshes.run_refresh(bench.catalog, look) is None
     with pytest.raises(NotFound):
-        await desk.proposal()
-    await desk.update(refresh_interval_s=2 * FLOOR_S)
-    assert await refreshes.run_refresh(desk.catalog, later) is None
-    assert await desk.look() is RefreshOutcome.PROPOSED
+        await bench.proposal()
+    await bench.update(refresh_interval_s=2 * FLOOR_S)
+    assert await refreshes.run_refresh(bench.catalog, later) is None
+    assert await bench.look() is RefreshOutcome.PROPOSED
 
 
-async def test_reports_of_changes_make_one_look_that_is_not_too_soon(desk: Desk) -> None:
+async def test_reports_of_changes_make_one_look_that_is_not_too_soon(bench: RefreshBench) -> None:
     """Ours: a storm of webhooks makes one look at a time, and not more often than the operator allows (OAS-6)."""
-    await desk.add()
+    await bench.add()
     wanted = {"/source": "pets"}
     for _ in range(20):
-        await refreshes.request_refreshes(desk.tenant, desk.catalog, wanted)
-    due = await desk.due()
+        await refreshes.request_refreshes(bench.tenant, bench.catalog, wanted)
+    due = await bench.due()
     assert (due.due_at - datetime.now(UTC)).total_seconds() > FLOOR_S * 0.8  # it was read at the import
-    look = await desk.begin()
-    desk.serve(_with(desk.document))
-    await refreshes.request_refreshes(desk.tenant, desk.catalog, wanted)
-    assert await refreshes.run_refresh(desk.catalog, look) is RefreshOutcome.PROPOSED
-    assert await desk.look() is RefreshOutcome.UNCHANGED  # the one that was wanted while the first ran
+    look = await bench.begin()
+    bench.serve(_with(bench.document))
+    await refreshes.request_refreshes(bench.tenant, bench.catalog, wanted)
+    assert await refreshes.run_refresh(bench.catalog, look) is RefreshOutcome.PROPOSED
+    assert await bench.look() is RefreshOutcome.UNCHANGED  # the one that was wanted while the first ran
     with pytest.raises(ValueError, match="not enough values"):
-        await desk.due()
+        await bench.due()
     with pytest.raises(GatewayError) as refused:
-        await refreshes.request_refreshes(desk.tenant, desk.catalog, {"/source": "none"})
+        await refreshes.request_refreshes(bench.tenant, bench.catalog, {"/source": "none"})
     assert [fault.pointer for fault in refused.value.faults] == ["/source"]
 
 
-async def test_the_schedule_has_a_minimum_and_needs_a_url(desk: Desk) -> None:
+async def test_the_schedule_has_a_minimum_and_needs_a_url(bench: RefreshBench) -> None:
     """Ours: no tenant looks more often than the operator allows; the schedule alone makes no version (OAS-6)."""
     with pytest.raises(InvalidBody, match=str(FLOOR_S)):
-        await desk.add(refresh_interval_s=FLOOR_S - 1)
-    await desk.add()
-    desk.serve(_with(desk.document))
-    await desk.refresh()
+        await bench.add(refresh_interval_s=FLOOR_S - 1)
+    await bench.add()
+    bench.serve(_with(bench.document))
+    await bench.refresh()
     with pytest.raises(InvalidBody, match=str(FLOOR_S)):
-        await desk.update(refresh_interval_s=1)
-    await desk.update(refresh_interval_s=FLOOR_S)
-    changed = await desk.source()
+        await bench.update(refresh_interval_s=1)
+    await bench.update(refresh_interval_s=FLOOR_S)
+    changed = await bench.source()
     assert (changed.active_version, changed.refresh_status.proposal, changed.refresh_interval_s) == (1, 2, FLOOR_S)
-    slower = with_options(desk.catalog, refresh_min_s=10 * FLOOR_S)  # the operator has raised it since
+    slower = with_options(bench.catalog, refresh_min_s=10 * FLOOR_S)  # the operator has raised it since
     assert schedule.refresh_delay(slower, changed, failures=0).total_seconds() > 8 * FLOOR_S
-    await desk.update(document=_with(desk.document, tools=2))
-    sent = await desk.source()
+    await bench.update(document=_with(bench.document, tools=2))
+    sent = await bench.source()
     assert (sent.url, sent.refresh_interval_s, sent.refresh_status.next_at) == (None, None, None)
     with pytest.raises(InvalidBody, match="URL"):
-        await desk.update(refresh_interval_s=FLOOR_S)
+        await bench.update(refresh_interval_s=FLOOR_S)
     with pytest.raises(Conflict, match="no URL"):
-        await desk.refresh()
+        await bench.refresh()
 
 
-async def test_versions_beyond_the_limit_are_removed_but_not_what_is_used(desk: Desk) -> None:
+async def test_versions_beyond_the_limit_are_removed_but_not_used_ones(bench: RefreshBench) -> None:
     """Ours: the oldest go first; the active one and the proposal stay, and it is audited (OAS-6)."""
-    await desk.add()
+    await bench.add()
     for number in range(4):
-        await desk.update(document=_with(desk.document, tools=number + 1), url=None)
-    waiting = await desk.propose(_with(desk.document, tools=9))
-    few = with_options(desk.catalog, versions_kept=2)
-    async with desk.catalog.store.transaction(desk.tenant) as db:
-        await schedule.schedule_pruning(desk.tenant, db, (await desk.source()).id)
-    await versions.prune_due(few, await desk.due(schedule.PRUNE_KIND))
+        await bench.update(document=_with(bench.document, tools=number + 1), url=None)
+    waiting = await bench.propose(_with(bench.document, tools=9))
+    few = with_options(bench.catalog, versions_kept=2)
+    async with bench.catalog.store.transaction(bench.tenant) as db:
+        await schedule.schedule_pruning(bench.tenant, db, (await bench.source()).id)
+    await versions.prune_due(few, await bench.due(schedule.PRUNE_KIND))
 
-    assert await desk.numbers() == [5, 4]
-    assert (await desk.proposal()).number == waiting.number
-    assert (await desk.actions())[0] == "source.prune"
-    async with desk.catalog.store.transaction(desk.tenant) as db:  # as no release does
-        await stored_sources.save(replace(await desk.source(), active_version=4), db)
-        await schedule.schedule_pruning(desk.tenant, db, (await desk.source()).id)
-    await versions.prune_due(with_options(few, versions_kept=1), await desk.due(schedule.PRUNE_KIND))
-    assert await desk.numbers() == [4]
+    assert await bench.numbers() == [5, 4]
+    assert (await bench.proposal()).number == waiting.number
+    assert (await bench.actions())[0] == "source.prune"
+    async with bench.catalog.store.transaction(bench.tenant) as db:  # as no release does
+        await stored_sources.save(replace(await bench.source(), active_version=4), db)
+        await schedule.schedule_pruning(bench.tenant, db, (await bench.source()).id)
+    await versions.prune_due(with_options(few, versions_kept=1), await bench.due(schedule.PRUNE_KIND))
+    assert await bench.numbers() == [4]
     with pytest.raises(Conflict, match="version 1 was replaced or removed"):
-        await desk.activate(1)
-    await versions.prune_due(few, await desk.due(schedule.PRUNE_KIND))  # nothing is left: the job ends
+        await bench.activate(1)
+    await versions.prune_due(few, await bench.due(schedule.PRUNE_KIND))  # nothing is left: the job ends
     with pytest.raises(ValueError, match="not enough values"):
-        await desk.due(schedule.PRUNE_KIND)
+        await bench.due(schedule.PRUNE_KIND)
 
 
-async def test_a_thousand_new_tools_wait_where_the_tenant_has_no_room(desk: Desk) -> None:
+async def test_a_thousand_new_tools_wait_where_the_tenant_has_no_room(bench: RefreshBench) -> None:
     """Ours: the rule exceeds no limit; the proposal names the obstacle and activates where there is room (TEN-3)."""
 
     def narrow(policy: Policy) -> Policy:
         return replace(policy, limits=replace(policy.limits, primitives=1000))
 
-    await POLICY.change(desk.tenant, desk.catalog, narrow, by=BY)
-    await desk.add(refresh_interval_s=FLOOR_S, refresh_policy=RefreshPolicy.ADDITIONS)
-    desk.serve(_with(desk.document, tools=1000))
-    assert await desk.look() is RefreshOutcome.PROPOSED
-    waiting = await desk.proposal()
+    await POLICY.change(bench.tenant, bench.catalog, narrow, by=BY)
+    await bench.add(refresh_interval_s=FLOOR_S, refresh_policy=RefreshPolicy.ADDITIONS)
+    bench.serve(_with(bench.document, tools=1000))
+    assert await bench.look() is RefreshOutcome.PROPOSED
+    waiting = await bench.proposal()
     assert waiting.obstacle is not None
     assert "1000" in waiting.obstacle
     with pytest.raises(LimitExceeded):
-        await desk.activate(waiting.number)
-    assert len(await desk.tools()) == 4
-    assert (await desk.proposal()).number == waiting.number
+        await bench.activate(waiting.number)
+    assert len(await bench.tools()) == 4
+    assert (await bench.proposal()).number == waiting.number
 
 
-async def test_versions_are_removed_beside_a_rollback_to_one_of_them(desk: Desk) -> None:
+async def test_versions_are_removed_beside_a_rollback_to_one_of_them(bench: RefreshBench) -> None:
     """Ours: the rollback is whole or refused, and what is active is kept with its tools (OAS-6)."""
-    await desk.add()
+    await bench.add()
     for number in range(3):
-        await desk.update(document=_with(desk.document, tools=number + 1), url=None)
-    async with desk.catalog.store.transaction(desk.tenant) as db:
-        await schedule.schedule_pruning(desk.tenant, db, (await desk.source()).id)
-    due, few = await desk.due(schedule.PRUNE_KIND), with_options(desk.catalog, versions_kept=1)
+        await bench.update(document=_with(bench.document, tools=number + 1), url=None)
+    async with bench.catalog.store.transaction(bench.tenant) as db:
+        await schedule.schedule_pruning(bench.tenant, db, (await bench.source()).id)
+    due, few = await bench.due(schedule.PRUNE_KIND), with_options(bench.catalog, versions_kept=1)
 
     async def roll_back() -> None:
         with suppress(NotFound, Conflict):
-            await desk.activate(1)
+            await bench.activate(1)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(roll_back)
         tasks.start_soon(versions.prune_due, few, due)
-    source = await desk.source()
-    kept = await desk.numbers()
+    source = await bench.source()
+    kept = await bench.numbers()
     assert source.active_version in kept
-    assert len(await desk.tools()) == (7 if source.active_version == 4 else 4)
-    _, report = await sources.read_report(desk.tenant, desk.catalog, "pets")
-    assert {one.tool for one in report.operations} == await desk.tools()
+    assert len(await bench.tools()) == (7 if source.active_version == 4 else 4)
+    _, report = await sources.read_report(bench.tenant, bench.catalog, "pets")
+    assert {one.tool for one in report.operations} == await bench.tools()
 
 
-async def test_a_server_that_always_answers_304_hides_nothing_from_a_look_by_hand(desk: Desk) -> None:
+async def test_a_server_that_always_answers_304_hides_nothing_from_a_manual_refresh(bench: RefreshBench) -> None:
     """Ours: without a condition, 304 is no answer; nothing is stored but the failure (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    desk.upstream.status = 304
-    assert await desk.look() is RefreshOutcome.UNCHANGED
+    await bench.add(refresh_interval_s=FLOOR_S)
+    bench.upstream.status = 304
+    assert await bench.look() is RefreshOutcome.UNCHANGED
     with pytest.raises(FetchFailed):
-        await desk.refresh()
+        await bench.refresh()
 
 
-async def test_a_look_for_which_no_worker_is_free_does_not_count_as_failed(desk: Desk) -> None:
+async def test_a_look_for_which_no_worker_is_free_does_not_count_as_failed(bench: RefreshBench) -> None:
     """Ours: a tenant with many sources that change at once is not slowed as if its upstreams failed (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    desk.serve(_with(desk.document))
-    places = desk.catalog.workers.slot_pool
-    while places.try_take(desk.tenant):
+    await bench.add(refresh_interval_s=FLOOR_S)
+    bench.serve(_with(bench.document))
+    places = bench.catalog.workers.slot_pool
+    while places.try_take(bench.tenant):
         pass
     async with anyio.create_task_group() as tasks:
         for _ in range(share_of(places.queue)):
-            tasks.start_soon(places.take, desk.tenant)
+            tasks.start_soon(places.take, bench.tenant)
         await anyio.wait_all_tasks_blocked()
         with pytest.raises(LimitExceeded):
-            await desk.look()
+            await bench.look()
         tasks.cancel_scope.cancel()
-    while places.held(desk.tenant):
-        places.free(desk.tenant)
-    status = (await desk.source()).refresh_status
+    while places.held(bench.tenant):
+        places.free(bench.tenant)
+    status = (await bench.source()).refresh_status
     assert (status.seen.failures, status.seen.fault) == (0, None)
-    assert await desk.look() is RefreshOutcome.PROPOSED
+    assert await bench.look() is RefreshOutcome.PROPOSED
 
 
-async def test_failing_looks_and_old_proposals_are_found(desk: Desk) -> None:
+async def test_failing_looks_and_old_proposals_are_found(bench: RefreshBench) -> None:
     """Ours: the doctor names sources whose looks fail in a row, and undecided proposals (OAS-6)."""
-    await desk.add(refresh_interval_s=FLOOR_S)
-    desk.serve(_with(desk.document))
-    await desk.look()
-    desk.upstream.status = 500
+    await bench.add(refresh_interval_s=FLOOR_S)
+    bench.serve(_with(bench.document))
+    await bench.look()
+    bench.upstream.status = 500
     for _ in range(3):
-        assert await desk.look() is RefreshOutcome.FAILED
+        assert await bench.look() is RefreshOutcome.FAILED
     old = datetime.now(UTC) + timedelta(minutes=1)
-    async with desk.catalog.store.transaction(desk.tenant) as db:
-        assert await stored_refreshes.failing(desk.tenant, db, failures=3) == ["pets"]
-        assert await stored_refreshes.failing(desk.tenant, db, failures=4) == []
-        assert await stored_refreshes.waiting(desk.tenant, db, before=old) == ["pets"]
-        assert await stored_refreshes.waiting(desk.tenant, db, before=old - timedelta(hours=1)) == []
+    async with bench.catalog.store.transaction(bench.tenant) as db:
+        assert await stored_refreshes.failing(bench.tenant, db, failures=3) == ["pets"]
+        assert await stored_refreshes.failing(bench.tenant, db, failures=4) == []
+        assert await stored_refreshes.waiting(bench.tenant, db, before=old) == ["pets"]
+        assert await stored_refreshes.waiting(bench.tenant, db, before=old - timedelta(hours=1)) == []
 
 
-async def test_removing_a_source_leaves_no_job_and_no_version(desk: Desk) -> None:
+async def test_removing_a_source_leaves_no_job_and_no_version(bench: RefreshBench) -> None:
     """Ours: a source that is gone is not looked at (OAS-6)."""
-    source = await desk.add(refresh_interval_s=FLOOR_S)
-    desk.serve(_with(desk.document))
-    await desk.look()
-    await sources.remove_source(desk.tenant, desk.catalog, "pets", by=BY)
+    source = await bench.add(refresh_interval_s=FLOOR_S)
+    bench.serve(_with(bench.document))
+    await bench.look()
+    await sources.remove_source(bench.tenant, bench.catalog, "pets", by=BY)
 
     with pytest.raises(ValueError, match="not enough values"):
-        await desk.due()
-    async with desk.catalog.store.transaction(desk.tenant) as db:
-        assert await stored_versions.numbers(desk.tenant, db, source.id) == []
+        await bench.due()
+    async with bench.catalog.store.transaction(bench.tenant) as db:
+        assert await stored_versions.numbers(bench.tenant, db, source.id) == []

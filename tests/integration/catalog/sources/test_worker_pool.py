@@ -23,7 +23,7 @@ from tests.support.specs import load_spec
 
 pytestmark = pytest.mark.usefixtures("real_workers")
 OPTIONS = ImportOptions(prefix="p", base_url="https://api.example.com", known_names={"GET /pets": "kept"})
-TELL = """
+REPORT_PROGRAM = """
 import json, os, sys
 from gateway.openapi.worker import answer, serve
 
@@ -57,7 +57,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-async def told_pids(reader: int) -> tuple[int, int]:
+async def written_pids(reader: int) -> tuple[int, int]:
     """The pids that the hanging process writes."""
     with anyio.fail_after(30):
         await anyio.wait_readable(reader)
@@ -73,7 +73,7 @@ async def wait_closed(reader: int) -> None:
 
 
 @pytest.mark.parametrize("document", [pets("https://pets.example"), many("https://a.example", 1000)])
-async def test_a_process_compiles_what_the_compiler_does(document: dict[str, Any]) -> None:
+async def test_a_process_returns_the_compilation_of_the_compiler(document: dict[str, Any]) -> None:
     """Ours: the result that comes through the pipe is the compilation itself (OAS-3)."""
     raw = orjson.dumps(document)
 
@@ -90,16 +90,18 @@ async def test_a_large_compilation_comes_back_whole() -> None:
     assert (await WorkerPool().compile(raw, OPTIONS)).compilation == compile_document(raw, OPTIONS)
 
 
-async def test_the_document_is_read_in_another_process_that_has_nothing_of_ours(
+async def test_the_document_is_read_in_another_process_without_our_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a session of its own, no environment, no file but its three; and it is gone afterwards (TEN-5)."""
     monkeypatch.setenv("GATEWAY_SECRET_KEYS", "canary")
-    told = tmp_path / "told"
+    notified = tmp_path / "told"
 
-    await WorkerPool(command=script(TELL, told)).compile(orjson.dumps(pets("https://a.example")), ImportOptions())
+    await WorkerPool(command=script(REPORT_PROGRAM, notified)).compile(
+        orjson.dumps(pets("https://a.example")), ImportOptions()
+    )
 
-    facts = json.loads(told.read_text())
+    facts = json.loads(notified.read_text())
     assert facts["pid"] != os.getpid()
     assert facts["group"] == facts["pid"]
     assert set(facts["environment"]) <= {"LANG", "LC_CTYPE"}
@@ -117,7 +119,7 @@ async def test_a_process_that_hangs_is_killed_with_all_it_started(tmp_path: Path
     try:
         with pytest.raises(DocumentTooLarge, match="3 seconds"):
             await workers.compile(b"{}" * 10_000_000, ImportOptions())
-        hung, _ = await told_pids(reader)
+        hung, _ = await written_pids(reader)
         assert not is_alive(hung)
         await wait_closed(reader)
     finally:
@@ -134,7 +136,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
         hung: list[int] = []
         async with anyio.create_task_group() as group:
             group.start_soon(workers.compile, b"{}", ImportOptions())
-            hung += await told_pids(reader)
+            hung += await written_pids(reader)
             group.cancel_scope.cancel()
         assert not is_alive(hung[0])
         await wait_closed(reader)
@@ -154,16 +156,18 @@ async def test_memory_beyond_the_limit_is_a_refusal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "says"),
+    ("text", "kind", "states"),
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", DocumentTooLarge, "memory"),
         ("import sys; sys.exit(3)", Unavailable, "did not start"),
         ("import sys; sys.stdout.buffer.write(bytes([255] * 8))", Unavailable, "did not start"),
     ],
 )
-async def test_a_process_that_breaks_off_is_an_answer_all_the_same(text: str, kind: type[Exception], says: str) -> None:
+async def test_a_process_that_breaks_off_is_an_answer_all_the_same(
+    text: str, kind: type[Exception], states: str
+) -> None:
     """Ours: however the process ends, the caller gets an error, and the next one is served."""
-    with pytest.raises(kind, match=says):
+    with pytest.raises(kind, match=states):
         await WorkerPool(command=script(text)).compile(b"{}" * 1_000_000, ImportOptions())
 
 
@@ -171,10 +175,10 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     """Ours: imports wait for each other, so that two take all there is to take (TEN-5)."""
     count = "import os, sys; os.write(os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND), b'+')\n"
     ends = "\nos.write(os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND), b'-')"
-    told = tmp_path / "told"
-    told.touch()
+    notified = tmp_path / "told"
+    notified.touch()
     workers = WorkerPool(
-        command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told),
+        command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", notified),
         slot_pool=FairSlotPool("workers", slots=1, queue=16, timeout_s=60),
     )
 
@@ -182,10 +186,10 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
         for _ in range(3):
             group.start_soon(workers.compile, orjson.dumps(pets("https://a.example")), ImportOptions())
 
-    assert told.read_text() == "+-" * 3
+    assert notified.read_text() == "+-" * 3
 
 
-async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path) -> None:
+async def test_a_tenant_with_too_many_imports_gets_a_retry_hint(tmp_path: Path) -> None:
     """Ours: its queue is short and the refusal has a hint; another tenant still gets a place (TEN-5)."""
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
@@ -195,7 +199,7 @@ async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path)
         async with anyio.create_task_group() as group:
             for _ in range(3):
                 group.start_soon(partial(workers.compile, b"{}", ImportOptions(), tenant=TenantId("ten_a")))
-            await told_pids(reader)
+            await written_pids(reader)
             with pytest.raises(LimitExceeded) as caught:
                 await workers.compile(b"{}", ImportOptions(), tenant=TenantId("ten_a"))
             assert caught.value.retry_after_s is not None

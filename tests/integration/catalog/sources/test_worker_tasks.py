@@ -43,7 +43,9 @@ async def test_an_archive_becomes_its_one_document(is_json_value: bool) -> None:
         (orjson.dumps(pets("https://a.example")), ImportOptions(base_url="ftp://x"), BadInput),
     ],
 )
-async def test_a_refusal_comes_back_as_what_it_is(raw: bytes, options: ImportOptions, kind: type[BadInput]) -> None:
+async def test_a_refusal_keeps_its_kind_words_and_faults(
+    raw: bytes, options: ImportOptions, kind: type[BadInput]
+) -> None:
     """Ours: kind, words and faults are those of the compiler (OAS-1)."""
     with pytest.raises(kind) as here:
         compile_document(raw, options)
@@ -65,7 +67,7 @@ async def test_the_json_of_a_request_body_is_a_document(document: object) -> Non
 
 
 @pytest.mark.parametrize(
-    ("raw", "kind", "says"),
+    ("raw", "kind", "states"),
     [
         (b'{"openapi":"3.1.0","paths":{},"paths":{}}', InvalidBody, "'paths' occurs twice"),
         (b'{"openapi":' + b"[" * 65 + b"]" * 65 + b"}", InvalidBody, "nested deeper than 64"),
@@ -77,7 +79,7 @@ async def test_the_json_of_a_request_body_is_a_document(document: object) -> Non
         (b'"{"', InvalidDocument, "not valid JSON"),
     ],
 )
-async def test_the_json_of_a_request_body_is_held_to_its_rules(raw: bytes, kind: type[BadInput], says: str) -> None:
+async def test_the_json_of_a_request_body_is_held_to_its_rules(raw: bytes, kind: type[BadInput], states: str) -> None:
     """Ours: an object means the same to every reader, however large it is (ISO-2)."""
-    with pytest.raises(kind, match=says):
+    with pytest.raises(kind, match=states):
         await WorkerPool().compile(raw, ImportOptions(), form=DocumentForm(is_json_value=True))

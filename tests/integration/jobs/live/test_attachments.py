@@ -165,7 +165,7 @@ async def scene(changes: Changes, redis_url: str) -> AsyncGenerator[Scene]:
         yield Scene(replicas[0], replicas[1], changes, program)
 
 
-async def test_one_replica_attaches_and_records_what_it_finds(scene: Scene) -> None:
+async def test_one_replica_attaches_and_records_the_primitives(scene: Scene) -> None:
     """DYN-1: the primitives of an attached source are recorded, and the catalog moves."""
     source = await scene.create()
     holder = await scene.attached(source)

@@ -50,7 +50,7 @@ async def test_redis_sees_neither_token_nor_place(bus: EventBus, raw: Any) -> No
     assert 0 < await raw.pttl(key) <= 60_000
 
 
-async def test_what_somebody_else_put_there_is_no_token(bus: EventBus, raw: Any) -> None:
+async def test_a_foreign_cache_entry_is_no_token(bus: EventBus, raw: Any) -> None:
     """Ours: a writer to Redis cannot choose the token that is sent."""
     tokens = SharedTokens(bus, secret=SECRET)
     await tokens.put(ACME, "one", _token("tok-one"))

@@ -21,7 +21,7 @@ async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
         yield opened
 
 
-async def test_a_result_is_read_by_its_caller_and_nobody_else(bus: EventBus) -> None:
+async def test_a_result_is_read_by_its_caller_only(bus: EventBus) -> None:
     """Ours: tenant and subject are part of the place; another principal's link leads nowhere (TEN-1)."""
     kept = ResultOverflow(bus)
     uri = await kept.keep(ACME, "anna", "application/json", b"[1]")
@@ -45,7 +45,7 @@ async def test_a_result_is_read_by_its_caller_and_nobody_else(bus: EventBus) -> 
         "https://h/" + "a" * 32,
     ],
 )
-async def test_what_is_no_link_leads_nowhere(bus: EventBus, uri: str) -> None:
+async def test_a_malformed_link_leads_nowhere(bus: EventBus, uri: str) -> None:
     """Ours: nothing of a URI reaches a key but an id of our form."""
     assert await ResultOverflow(bus).read(ACME, "anna", uri) is None
 
@@ -59,7 +59,7 @@ async def test_a_result_ends(bus: EventBus, raw: Any) -> None:
     assert all([0 < await raw.pttl(key) <= 60_000 for key in keys])
 
 
-async def test_what_a_tenant_keeps_is_bounded(bus: EventBus) -> None:
+async def test_stored_results_of_a_tenant_are_bounded(bus: EventBus) -> None:
     """Ours: the oldest goes first, and no other tenant's."""
     kept = ResultOverflow(bus, tenant_limit=25, min_charge=1)
     uris = [await kept.keep(ACME, "anna", "text/plain", b"x" * 10) for _ in range(4)]
@@ -70,7 +70,7 @@ async def test_what_a_tenant_keeps_is_bounded(bus: EventBus) -> None:
     assert await kept.read(GLOBEX, "anna", other or "") is not None
 
 
-async def test_what_is_too_large_is_not_kept(bus: EventBus) -> None:
+async def test_a_result_beyond_the_bound_is_not_stored(bus: EventBus) -> None:
     """Ours: one result has a bound too."""
     assert await ResultOverflow(bus).keep(ACME, "anna", "text/plain", bytes(MAX_STORED_BYTES + 1)) is None
 

@@ -125,7 +125,7 @@ async def test_the_hint_is_true(replicas: tuple[CallLimiter, CallLimiter]) -> No
     assert await count.call(replicas[0], limits)
 
 
-async def test_one_tenants_use_is_not_anothers(replicas: tuple[CallLimiter, CallLimiter]) -> None:
+async def test_one_tenants_use_does_not_count_for_another(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: a tenant beyond its limit locks out no other (TEN-3)."""
     limits = Limits(calls_per_second=0.1, burst=1, concurrency=1)
     count = Count()
@@ -154,7 +154,7 @@ async def test_a_changed_limit_counts_from_now_on(replicas: tuple[CallLimiter, C
         tasks.cancel_scope.cancel()
 
 
-async def test_most_calls_do_not_ask_redis(replicas: tuple[CallLimiter, CallLimiter], raw: Any) -> None:
+async def test_most_calls_send_no_request_to_redis(replicas: tuple[CallLimiter, CallLimiter], raw: Any) -> None:
     """Ours: a call costs a subtraction; Redis is asked once for many."""
     limits = Limits(calls_per_second=10_000, burst=5_000)
     count = Count()
@@ -169,7 +169,7 @@ async def test_most_calls_do_not_ask_redis(replicas: tuple[CallLimiter, CallLimi
     assert after - before < 300
 
 
-async def test_a_call_now_and_then_keeps_its_place_in_hand(
+async def test_a_call_now_and_then_keeps_its_slot(
     bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: a tenant that calls a few times a second does not take a place and give it back each time."""
@@ -186,7 +186,7 @@ async def test_a_call_now_and_then_keeps_its_place_in_hand(
     assert stats["cmdstat_hgetall"]["calls"] == 1  # nothing else reads a whole hash
 
 
-async def test_what_is_in_hand_outlasts_renewals_while_there_are_calls(
+async def test_used_slots_outlast_renewals(
     bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch, tasks: TaskSupervisor
 ) -> None:
     """Ours: a renewal gives back what was not used since the one before, and no more; nothing is asked for twice."""
@@ -363,7 +363,7 @@ async def test_waiting_for_redis_can_be_cancelled(replicas: tuple[CallLimiter, C
     assert await Count().call(replicas[0], limits)
 
 
-async def test_without_redis_a_replica_goes_on_at_half_the_limit(own_redis: OwnRedis) -> None:
+async def test_without_redis_a_replica_continues_at_half_the_limit(own_redis: OwnRedis) -> None:
     """Ours: Redis away means a smaller limit, not none and not an outage; and back is back (SRV-4)."""
     await own_redis.start()
     limits = Limits(calls_per_second=100, burst=20, concurrency=10)
@@ -406,7 +406,7 @@ async def test_a_full_limit_is_forgotten_when_redis_goes_away(own_redis: OwnRedi
         await lease.take(limits.concurrency)
 
 
-async def test_a_redis_that_hangs_does_not_hold_up_calls(own_redis: OwnRedis) -> None:
+async def test_a_redis_that_hangs_does_not_delay_calls(own_redis: OwnRedis) -> None:
     """Ours: one call finds out; those that follow do not wait for Redis."""
     await own_redis.start()
     limits = Limits(calls_per_second=1000, burst=1000, concurrency=10)

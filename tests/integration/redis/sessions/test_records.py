@@ -80,7 +80,7 @@ async def test_a_session_of_another_tenant_is_not_found(bus: EventBus, tasks: Ta
 @pytest.mark.parametrize(
     "session", ["", "x", "../" * 20, "a:b", "*", "\n" * 43, "é" * 43, "x" * 44, "x" * 10_000, "ten_acme:s:" + "x" * 32]
 )
-async def test_what_is_no_session_id_is_not_asked_for(bus: EventBus, session: str, tasks: TaskSupervisor) -> None:
+async def test_a_malformed_session_id_is_not_looked_up(bus: EventBus, session: str, tasks: TaskSupervisor) -> None:
     """Ours: an id that a client made up never becomes part of a Redis key, nor a session."""
     sessions = Sessions(bus, spawn=tasks.spawn)
 
@@ -144,7 +144,7 @@ async def test_a_removed_tenant_leaves_no_lease(bus: EventBus, other_bus: EventB
     assert sessions.is_leased(GLOBEX, stays.id)
 
 
-async def test_a_leased_session_is_not_asked_for(bus: EventBus, raw: Any, tasks: TaskSupervisor) -> None:
+async def test_a_leased_session_is_not_looked_up(bus: EventBus, raw: Any, tasks: TaskSupervisor) -> None:
     """Ours: a session in use costs Redis nothing for most requests."""
     sessions = Sessions(bus, spawn=tasks.spawn)
     record = _record()
@@ -270,7 +270,7 @@ async def test_a_record_copied_to_another_tenant_is_no_session(bus: EventBus, ra
         assert await sessions.find(GLOBEX, record.id) is None
 
 
-async def test_without_redis_a_lease_goes_on_and_nothing_else(own_redis: OwnRedis) -> None:
+async def test_without_redis_only_a_lease_continues(own_redis: OwnRedis) -> None:
     """Ours: a short outage does not affect a session in use; others get an error that Redis is away (SRV-4)."""
     await own_redis.start()
     async with EventBus(own_redis.url, secret=SECRET) as bus, TaskSupervisor() as tasks:

@@ -77,7 +77,7 @@ async def test_an_entry_with_an_old_id_is_read(world: TrailWorld) -> None:
     assert await _read(world, place) == ["old"]
 
 
-async def test_a_busy_chain_does_not_hold_up_another(world: TrailWorld) -> None:
+async def test_a_busy_chain_does_not_delay_another(world: TrailWorld) -> None:
     """Ours: each chain is read in its order, and all chains in turns (SAF-8)."""
     place: dict[str, int] = {}
     await _read(world, place)

@@ -49,7 +49,7 @@ async def test_an_end_that_was_cut_off_is_missed(
     assert (await _faults(store))[writer] == "shortened"
 
 
-async def test_a_signature_cannot_be_taken_out_while_its_signer_goes_on(
+async def test_a_signature_cannot_be_removed_while_its_signer_runs(
     database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
 ) -> None:
     """Ours: the signer remembers its head, whatever the table contains (SAF-4)."""
@@ -107,7 +107,7 @@ async def test_one_round_signs_every_tenant(
     assert not moved.take(10)
 
 
-async def test_what_was_signed_is_not_signed_again(
+async def test_signed_heads_are_not_signed_again(
     database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
 ) -> None:
     """Ours: a signature for each chain that has moved, and none where nothing did (SAF-4)."""
@@ -142,7 +142,7 @@ async def test_changes_are_signed(
     assert (await _faults(store, tenant))[CATALOG] == "shortened"
 
 
-async def test_what_could_not_be_signed_is_signed_later(own_database: TestDatabase, moved: UnsignedTenants) -> None:
+async def test_failed_signatures_are_made_later(own_database: TestDatabase, moved: UnsignedTenants) -> None:
     """Ours: after a failure the chain of signatures goes on, and nothing is forgotten (SAF-4)."""
     async with Store(own_database.app_url) as store:
         signer = AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY])
@@ -161,7 +161,7 @@ async def test_what_could_not_be_signed_is_signed_later(own_database: TestDataba
         assert set((await _faults(store)).values()) == {None}
 
 
-async def test_at_its_end_a_signer_signs_what_was_written_last(
+async def test_at_its_end_a_signer_signs_the_last_entries(
     database: TestDatabase, store: Store, moved: UnsignedTenants
 ) -> None:
     """Ours: a replica that is stopped leaves nothing unsigned (SAF-4)."""

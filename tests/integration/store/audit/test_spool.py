@@ -125,7 +125,7 @@ async def test_with_both_away_there_is_no_answer(database_url: str, installation
             await writer.write(make_record(_A))
 
 
-async def test_what_was_stored_after_all_is_one_row(
+async def test_an_entry_that_was_stored_after_all_is_one_row(
     database: TestDatabase, overflow: AuditSpool, store: Store, database_url: str
 ) -> None:
     """Ours: a commit whose answer was lost, and an entry that is brought back twice, are not two rows."""
@@ -155,7 +155,7 @@ async def test_what_was_stored_after_all_is_one_row(
         assert await faults_of(_A, db) == 0
 
 
-async def test_an_entry_that_we_did_not_write_is_none(
+async def test_a_foreign_entry_is_refused(
     overflow: AuditSpool, installation: str, redis_url: str, database_url: str, store: Store
 ) -> None:
     """Ours: a writer to Redis writes no audit trail (AUD-1)."""
@@ -205,7 +205,7 @@ async def test_a_full_overflow_takes_no_more(overflow: AuditSpool, monkeypatch: 
     assert [entry for _, entry in await overflow.peek(5)] == [b"1", b"2"]
 
 
-async def test_how_many_wait_is_known_to_every_replica(
+async def test_the_number_of_waiting_entries_is_known_to_every_replica(
     overflow: AuditSpool, installation: str, redis_url: str, database_url: str, store: Store
 ) -> None:
     """Ours: an operator sees at each replica that entries wait; while Redis is away the number is unknown."""
@@ -221,15 +221,15 @@ async def test_how_many_wait_is_known_to_every_replica(
             assert writer.kept_waiting == 2
             await _drained(database_url, overflow, store)
             assert writer.kept_waiting == 0
-    async with EventBus("redis://127.0.0.1:1", secret=_SECRET) as nobody:
-        away = _overflow(nobody, installation)
+    async with EventBus("redis://127.0.0.1:1", secret=_SECRET) as unreachable:
+        away = _overflow(unreachable, installation)
         away.waiting = 7
         with pytest.raises(RedisUnavailable):
             await away.peek(1)
         assert away.waiting is None
 
 
-async def test_nothing_waits_before_it_is_known_whose_it_is(redis_url: str, cut_off: AuditWriter) -> None:
+async def test_no_entry_waits_before_its_database_is_known(redis_url: str, cut_off: AuditWriter) -> None:
     """Ours: a replica that never saw its database keeps nothing where no replica would look for it."""
     async with EventBus(redis_url, secret=_SECRET) as bus:
         nameless = AuditSpool(bus, secret=_SECRET)
@@ -239,7 +239,7 @@ async def test_nothing_waits_before_it_is_known_whose_it_is(redis_url: str, cut_
             await nameless.peek(1)
 
 
-async def test_nothing_is_left_in_redis_of_what_came_back(
+async def test_nothing_is_left_in_redis_of_returned_entries(
     overflow: AuditSpool, database_url: str, redis_url: str, store: Store
 ) -> None:
     """Ours: an empty overflow is no key."""
@@ -274,7 +274,7 @@ async def test_two_installations_share_a_redis(
     assert not await _entries(store, _B)
 
 
-async def test_what_the_release_before_has_left_is_brought_back(
+async def test_entries_of_the_former_release_are_brought_back(
     overflow: AuditSpool, redis_url: str, database_url: str, store: Store
 ) -> None:
     """Ours: all installations left entries in one stream; each takes out what belongs to its own tenants (SRV-4)."""

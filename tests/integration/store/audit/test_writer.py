@@ -114,7 +114,7 @@ async def test_a_row_is_committed_before_write_returns(writer: AuditWriter, stor
         assert len(await _entries(store, _A)) == number + 1
 
 
-async def test_a_caller_that_gives_up_still_gets_its_row(writer: AuditWriter, store: Store) -> None:
+async def test_a_caller_that_disconnects_still_gets_its_row(writer: AuditWriter, store: Store) -> None:
     """Ours: a disconnect leaves a trace, and disturbs no other call of the group."""
     async with anyio.create_task_group() as tasks:
         async with anyio.create_task_group() as impatient:
@@ -199,7 +199,7 @@ async def test_a_log_that_fails_leaves_the_writer_open(
     assert "tool_4" in {entry.target for entry in await _entries(store, _A)}
 
 
-async def test_without_a_database_every_caller_is_told(database_url: str) -> None:
+async def test_without_a_database_every_caller_gets_an_error(database_url: str) -> None:
     """Ours: no audit, no answer; and the driver's error stays inside."""
     nowhere = database_url.replace("host=", "host=/nowhere")
     async with AuditWriter(nowhere, chain_key=CHAIN_KEY) as writer:
@@ -209,7 +209,7 @@ async def test_without_a_database_every_caller_is_told(database_url: str) -> Non
                     await writer.write(make_record(_A, number))
 
 
-async def test_odd_text_costs_nobody_an_entry(writer: AuditWriter, store: Store) -> None:
+async def test_unstorable_text_costs_no_entry(writer: AuditWriter, store: Store) -> None:
     """Ours: a text that PostgreSQL cannot hold is replaced, not refused."""
     odd = make_record(_A)
     odd = replace(odd, **dict.fromkeys(("principal", "subject", "tool", "outcome", "correlation_id"), "a\x00b\ud800"))
@@ -231,7 +231,7 @@ async def test_a_record_that_cannot_be_stored_fails_alone(writer: AuditWriter, s
     assert [entry.target for entry in await _entries(store, _B)] == ["tool_2"]
 
 
-async def test_closing_waits_for_what_is_queued(database_url: str, store: Store) -> None:
+async def test_closing_waits_for_queued_entries(database_url: str, store: Store) -> None:
     """Ours: a draining replica loses no row, and refuses late ones."""
     async with anyio.create_task_group() as tasks, AuditWriter(database_url, chain_key=CHAIN_KEY) as writer:
         for number in range(300):

@@ -122,7 +122,7 @@ async def test_requests_that_wait_for_a_set_are_bounded() -> None:
 @pytest.mark.parametrize(
     "body", [b"[]", b"{}", b'{"keys":{}}', b"\xff", b"[" * 100_000, orjson.dumps({"keys": [KEY] * 101})]
 )
-async def test_what_is_no_key_set_is_refused(body: bytes) -> None:
+async def test_a_document_that_is_no_key_set_is_refused(body: bytes) -> None:
     """Ours: a document of another kind, a deep one and one with too many keys are none (TEN-2)."""
     async with _sets() as (server, client, _):
         server.body = body
@@ -130,7 +130,7 @@ async def test_what_is_no_key_set_is_refused(body: bytes) -> None:
             await fetch_key_set(client, ACME, server.url)
 
 
-async def test_metadata_is_of_the_issuer_that_was_asked() -> None:
+async def test_metadata_belong_to_the_queried_issuer() -> None:
     """RFC 8414 §3.3: else one issuer's tokens would be verified with another's keys (TEN-2)."""
     async with _sets() as (server, client, _):
         for claimed, path in ((server.url, ""), (f"{server.url}/realms/a", "/realms/a")):

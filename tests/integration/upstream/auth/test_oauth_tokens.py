@@ -19,7 +19,7 @@ from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.event_bus import EventBus
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import UpstreamClient
-from tests.integration.upstream.loopback import Answer, Exchange, Loopback, body, loopback, says
+from tests.integration.upstream.loopback import Answer, Exchange, Loopback, body, loopback, states
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SOURCE = SourceId("src_1")
@@ -53,9 +53,9 @@ async def token(tokens: Tokens, plan: SchemePlan, *, tenant: TenantId = ACME, cl
     return found["oauth"].value
 
 
-async def test_the_client_names_itself_and_asks_for_its_scopes() -> None:
+async def test_the_client_sends_its_name_and_scopes() -> None:
     """RFC 6749: sections 2.3.1 and 4.4.2, the credential encoded as a form before it is encoded in base64."""
-    async with endpoint(says(granted())) as (server, upstream):
+    async with endpoint(states(granted())) as (server, upstream):
         assert await token(Tokens(upstream), scheme(server, "read", "write:x")) == "tok-1"
 
     [exchange] = server.exchanges
@@ -66,7 +66,7 @@ async def test_the_client_names_itself_and_asks_for_its_scopes() -> None:
     assert b64decode(authorization.removeprefix("Basic ")) == b"client%3A1:s%26cret+%C3%A9"
 
 
-async def test_many_calls_ask_once() -> None:
+async def test_many_calls_send_one_token_request() -> None:
     """Ours: one request to the endpoint, however many calls wait for the token."""
     gate = asyncio.Event()
 
@@ -93,7 +93,7 @@ async def test_many_calls_ask_once() -> None:
     assert len(server.exchanges) == 1
 
 
-async def test_a_cancelled_asker_leaves_the_asking_to_the_next() -> None:
+async def test_a_cancelled_request_leaves_the_fetch_to_the_next() -> None:
     """Ours: a caller that goes away costs the others nothing but time."""
     gate = asyncio.Event()
 
@@ -144,7 +144,7 @@ async def test_tokens_are_kept_apart() -> None:
 @pytest.mark.parametrize("expires_in", [10**400, "1e999", "soon", None, True])
 async def test_a_lifetime_that_is_no_number_of_seconds_ends_no_call(expires_in: object) -> None:
     """Ours: nothing that a token endpoint declares ends a call (OAS-4)."""
-    async with endpoint(says(granted(expires_in=expires_in))) as (server, upstream):
+    async with endpoint(states(granted(expires_in=expires_in))) as (server, upstream):
         tokens = Tokens(upstream)
         assert [await token(tokens, scheme(server)) for _ in range(2)] == ["tok-1", "tok-1"]
 
@@ -168,7 +168,7 @@ async def test_a_token_that_is_about_to_end_is_used_once(expires_in: object) -> 
             assert await token(tokens, scheme(server)) == "tok-1"
 
 
-async def test_a_token_that_was_not_taken_is_asked_for_anew() -> None:
+async def test_a_refused_token_is_fetched_again() -> None:
     """Ours: a token that the upstream refuses is not used again."""
     answers = iter([granted("tok-1"), granted("tok-2")])
 
@@ -183,7 +183,7 @@ async def test_a_token_that_was_not_taken_is_asked_for_anew() -> None:
         assert await token(tokens, plan) == "tok-2"
 
 
-async def test_a_server_that_wants_the_client_in_the_body_gets_it_there() -> None:
+async def test_a_server_may_receive_the_client_in_the_body() -> None:
     """Ours: both ways of RFC 6749 section 2.3.1 are known."""
 
     async def answer(exchange: Exchange) -> bool:
@@ -211,9 +211,9 @@ async def test_a_server_that_wants_the_client_in_the_body_gets_it_there() -> Non
         granted(token_type="mac"),
     ],
 )
-async def test_whatever_is_no_token_is_an_error_that_repeats_nothing(answer: bytes) -> None:
+async def test_a_response_without_a_token_is_an_error_that_repeats_nothing(answer: bytes) -> None:
     """Ours: the error names the scheme and the status, never what was sent or answered."""
-    async with endpoint(says(answer)) as (server, upstream):
+    async with endpoint(states(answer)) as (server, upstream):
         with pytest.raises(TokenRefused) as caught:
             await token(Tokens(upstream), scheme(server))
 
@@ -224,7 +224,7 @@ async def test_whatever_is_no_token_is_an_error_that_repeats_nothing(answer: byt
 
 async def test_the_token_endpoint_is_guarded_like_every_upstream() -> None:
     """Ours: a document cannot have client secrets sent into the operator's network (TEN-4)."""
-    async with loopback(says(granted())) as server, UpstreamClient() as upstream:
+    async with loopback(states(granted())) as server, UpstreamClient() as upstream:
         with pytest.raises(UpstreamError):
             await token(Tokens(upstream), scheme(server))
 
@@ -233,14 +233,14 @@ async def test_the_token_endpoint_is_guarded_like_every_upstream() -> None:
 
 async def test_a_stored_token_is_sent_as_it_is() -> None:
     """Ours: a credential without a client name is a token already."""
-    async with endpoint(says(granted())) as (server, upstream):
+    async with endpoint(states(granted())) as (server, upstream):
         stored = {"oauth": Credential(value="mine")}
         assert await Tokens(upstream).exchange(ACME, SOURCE, ((scheme(server),),), stored) is stored
 
     assert server.exchanges == []
 
 
-async def test_replicas_ask_once_between_them(redis_url: str) -> None:
+async def test_replicas_share_one_token_request(redis_url: str) -> None:
     """Ours: a token that one replica fetched is used by all (OAS-2)."""
     gate = asyncio.Event()
 
@@ -274,9 +274,9 @@ async def test_replicas_ask_once_between_them(redis_url: str) -> None:
     assert len(server.exchanges) == 1
 
 
-async def test_without_redis_each_replica_asks_for_itself() -> None:
+async def test_without_redis_each_replica_fetches_its_own_token() -> None:
     """Ours: the shared cache saves requests, and is not required (SRV-4)."""
-    async with endpoint(says(granted())) as (server, upstream):
+    async with endpoint(states(granted())) as (server, upstream):
         bus = EventBus("unix:///nowhere/redis.sock", secret=b"k" * 32)
         tokens = Tokens(upstream, SharedTokens(bus, secret=b"k" * 32))
 

@@ -22,7 +22,7 @@ from gateway.upstream.http.connector import Connector
 from gateway.upstream.http.errors import BrokenOff, ConnectedLate
 from gateway.upstream.http.pool import ConnectionPool
 from gateway.upstream.http.response import Response
-from tests.integration.upstream.loopback import OK, Exchange, Loopback, body, loopback, says
+from tests.integration.upstream.loopback import OK, Exchange, Loopback, body, loopback, states
 
 PATIENT = BulkheadLimits(failures=100_000, at_once=10_000)
 
@@ -83,7 +83,11 @@ async def settle(until: int, pool: ConnectionPool) -> None:
 
 async def test_the_connection_that_was_used_last_is_used_first() -> None:
     """Ours: the others grow old and are closed; no origin is given another's."""
-    async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, limit=3) as pool:
+    async with (
+        loopback(states(OK)) as server,
+        loopback(states(OK)) as other,
+        connections(server, other, limit=3) as pool,
+    ):
         both = [await dial(pool, server) for _ in range(2)]
         for connection in both:
             (await ask(connection)).release()
@@ -92,9 +96,9 @@ async def test_the_connection_that_was_used_last_is_used_first() -> None:
         assert [take(pool, server) for _ in range(3)] == [both[1], both[0], None]
 
 
-async def test_where_there_is_no_room_the_oldest_kept_connection_goes() -> None:
+async def test_a_full_pool_evicts_the_oldest_kept_connection() -> None:
     """Ours: an idle upstream keeps no other from a connection."""
-    async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other) as pool:
+    async with loopback(states(OK)) as server, loopback(states(OK)) as other, connections(server, other) as pool:
         both = [await dial(pool, server) for _ in range(2)]
         for connection in both:
             (await ask(connection)).release()
@@ -107,7 +111,7 @@ async def test_where_there_is_no_room_the_oldest_kept_connection_goes() -> None:
 
 async def test_a_tenant_holds_no_more_than_its_share() -> None:
     """ISO-3: calls of one tenant that are never answered leave the others their connections."""
-    async with loopback(says(OK)) as server, connections(server, limit=8, share=2, connect_s=0.5) as pool:
+    async with loopback(states(OK)) as server, connections(server, limit=8, share=2, connect_s=0.5) as pool:
         held = [await ask(await dial(pool, server, "evil")) for _ in range(2)]
         with pytest.raises(UpstreamBusy, match=r"limit 2 per replica.*retry later"):
             await dial(pool, server, "evil")
@@ -123,11 +127,11 @@ async def test_a_tenant_holds_no_more_than_its_share() -> None:
         assert (pool.held_by("evil"), pool.held_by("acme")) == (1, 0)
 
 
-async def test_a_tenant_at_its_share_gives_up_its_own_idle_connections() -> None:
+async def test_a_tenant_at_its_share_evicts_its_own_idle_connections() -> None:
     """ISO-3: never those of another tenant."""
     async with (
-        loopback(says(OK)) as server,
-        loopback(says(OK)) as other,
+        loopback(states(OK)) as server,
+        loopback(states(OK)) as other,
         connections(server, other, limit=8, share=2) as pool,
     ):
         (await ask(await dial(pool, server, "acme"))).release()
@@ -143,7 +147,7 @@ async def test_a_tenant_at_its_share_gives_up_its_own_idle_connections() -> None
 async def test_tenants_that_wait_for_room_are_served_in_turn() -> None:
     """ISO-3: a hundred waiting calls of one tenant delay the first of another by one."""
     order = list[str]()
-    async with loopback(says(OK)) as server, connections(server, limit=2, share=1) as pool:
+    async with loopback(states(OK)) as server, connections(server, limit=2, share=1) as pool:
         held = [await ask(await dial(pool, server, tenant)) for tenant in ("first", "second")]
 
         async def call(tenant: str) -> None:
@@ -163,9 +167,9 @@ async def test_tenants_that_wait_for_room_are_served_in_turn() -> None:
         assert order[3:] == ["evil", "acme", "evil", "evil", "evil", "evil"]
 
 
-async def test_what_another_tenant_or_credential_left_is_not_used() -> None:
+async def test_a_connection_of_another_tenant_or_credential_is_not_reused() -> None:
     """ISO-1: a kept connection serves the key that opened it."""
-    async with loopback(says(OK)) as server, connections(server) as pool:
+    async with loopback(states(OK)) as server, connections(server) as pool:
         (await ask(await dial(pool, server, "acme"))).release()
 
         assert take(pool, server, "globex") is None
@@ -177,7 +181,7 @@ async def test_what_another_tenant_or_credential_left_is_not_used() -> None:
 async def test_an_error_to_a_request_with_a_body_ends_its_connection(status: int, kept: int) -> None:
     """ISO-1: servers that refuse a request often leave its body unread."""
     async with (
-        loopback(says(body(b"{}", status=status))) as server,
+        loopback(states(body(b"{}", status=status))) as server,
         UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream,
     ):
         await upstream.send(replace(server.get("/", method="POST", idempotent=False), body=b'{"a":1}'))
@@ -189,7 +193,7 @@ async def test_an_error_to_a_request_with_a_body_ends_its_connection(status: int
 @pytest.mark.parametrize("late", [OK, b"x"])
 async def test_bytes_that_the_loop_has_not_seen_yet_end_a_kept_connection(late: bytes) -> None:
     """ISO-1: a late second response waits in the kernel when the next request looks for a connection."""
-    async with loopback(says(OK)) as server, connections(server) as pool:
+    async with loopback(states(OK)) as server, connections(server) as pool:
         (await ask(await dial(pool, server))).release()
         spoken = server.exchanges[0].writer.get_extra_info("socket")
         os.write(spoken.fileno(), late)  # no iteration of the event loop between this and the next line
@@ -197,10 +201,14 @@ async def test_bytes_that_the_loop_has_not_seen_yet_end_a_kept_connection(late: 
         assert take(pool, server) is None
 
 
-async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
+async def test_waiters_for_a_connection_are_served_in_order() -> None:
     """Ours: the first in line gets the connection that becomes free, or the room of one of another origin."""
     order = list[int]()
-    async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, limit=1) as pool:
+    async with (
+        loopback(states(OK)) as server,
+        loopback(states(OK)) as other,
+        connections(server, other, limit=1) as pool,
+    ):
         held = await ask(await dial(pool, server))
 
         async def call(number: int, to: Loopback) -> None:
@@ -222,7 +230,7 @@ async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
 
 async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
     """Ours: it counts as the time to connect; a caller that gives up or is cancelled is skipped."""
-    async with loopback(says(OK)) as server, connections(server, limit=1, connect_s=0.5) as pool:
+    async with loopback(states(OK)) as server, connections(server, limit=1, connect_s=0.5) as pool:
         held = await ask(await dial(pool, server))
         with pytest.raises(ConnectedLate):
             await dial(pool, server)
@@ -241,9 +249,9 @@ async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
 
 
 @pytest.mark.parametrize("unasked", [b"x", b"\r\n", OK, b""])
-async def test_what_comes_while_nobody_asks_ends_the_connection(unasked: bytes) -> None:
+async def test_unrequested_bytes_end_the_connection(unasked: bytes) -> None:
     """RFC 9112 section 9.5: bytes between requests belong to no response, and an end is an end."""
-    async with loopback(says(OK)) as server, connections(server) as pool:
+    async with loopback(states(OK)) as server, connections(server) as pool:
         (await ask(await dial(pool, server))).release()
         assert pool.kept == 1
         writer = server.exchanges[0].writer
@@ -278,7 +286,7 @@ async def test_an_answer_before_the_end_of_the_request_closes_the_connection() -
             done.set()
 
 
-async def test_what_nobody_takes_stays_with_the_other_side() -> None:
+async def test_unread_bytes_stay_with_the_peer() -> None:
     """Ours: an answer that is not read is not read into memory either."""
     sent = 0
 
@@ -358,7 +366,7 @@ async def _begin(exchange: Exchange) -> bool:
     return False
 
 
-async def test_a_pool_that_closes_ends_what_is_under_way() -> None:
+async def test_a_pool_that_closes_ends_running_requests() -> None:
     """Ours: no caller waits any longer, and nothing stays open."""
     async with loopback(_begin) as server:
         async with UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream:
@@ -383,7 +391,7 @@ async def test_half_a_body_does_not_become_a_whole_one_by_the_end_of_its_pool() 
             await answer.readany()
 
 
-async def test_a_broken_answer_costs_nobody_else_a_connection() -> None:
+async def test_a_broken_answer_costs_other_calls_no_connection() -> None:
     """Ours: the other calls under way at the same upstream go on."""
 
     async def answer(exchange: Exchange) -> bool:

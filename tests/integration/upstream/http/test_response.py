@@ -202,7 +202,7 @@ async def test_an_answer_that_is_not_http_is_broken(raw: bytes) -> None:
         CHUNKED + b"5\r\nhello\r\n0\r\nX: y\r\n",
     ],
 )
-async def test_half_an_answer_is_none(raw: bytes) -> None:
+async def test_half_an_answer_is_no_answer(raw: bytes) -> None:
     """RFC 9112 section 8: a response that ends early is not whole."""
     error, connections = await exchange_twice(raw, keep=False)
 
@@ -223,7 +223,7 @@ async def test_half_an_answer_is_none(raw: bytes) -> None:
         (CHUNKED + HELLO[:-2] + b"T: ", b"y" * 10_000),
     ],
 )
-async def test_what_does_not_end_is_given_up(head: bytes, more: bytes) -> None:
+async def test_an_endless_response_is_aborted(head: bytes, more: bytes) -> None:
     """Ours: heads, extensions and trailers have their bounds, beside those of the body (TEN-5)."""
 
     async def answer(exchange: Exchange) -> bool:

@@ -47,9 +47,9 @@ class Client:
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     abilities: frozenset[str] = frozenset({"elicitation", "elicitation.url", "sampling", "roots"})
-    told: list[object] = field(default_factory=list[object])
+    notified: list[object] = field(default_factory=list[object])
     asked: list[tuple[str, Mapping[str, object]]] = field(default_factory=list[tuple[str, Mapping[str, object]]])
-    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    received: asyncio.Event = field(default_factory=asyncio.Event)
     owner: SessionOwner | None = ANN
     mirrored: object = None
 
@@ -61,12 +61,12 @@ class Client:
         return kind in self.abilities
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        self.told.append(("progress", progress, total, message))
-        self.heard.set()
+        self.notified.append(("progress", progress, total, message))
+        self.received.set()
 
     async def log(self, level: str, data: object, logger: str | None = None) -> None:
-        self.told.append(("log", level, data, logger))
-        self.heard.set()
+        self.notified.append(("log", level, data, logger))
+        self.received.set()
 
     async def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
         self.asked.append((method, params))
@@ -159,14 +159,14 @@ class MemoryRecords:
 PassOn = Callable[[UpstreamSessionKey, bytes], Awaitable[bool]]
 
 
-async def to_nobody(key: UpstreamSessionKey, message: bytes) -> bool:
+async def unanswered(key: UpstreamSessionKey, message: bytes) -> bool:
     """Find no other replica that runs a request."""
     del key, message
     return False
 
 
 def shared_sessions(
-    records: MemoryRecords | None = None, in_use: SessionsInUse | None = None, pass_on: PassOn = to_nobody
+    records: MemoryRecords | None = None, in_use: SessionsInUse | None = None, pass_on: PassOn = unanswered
 ) -> SharedSessions:
     """The shared sessions of connectors that have these records."""
     return SharedSessions(records or MemoryRecords(), in_use or SessionsInUse(), pass_on, b"a key of all replicas")

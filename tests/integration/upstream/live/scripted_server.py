@@ -62,7 +62,7 @@ class Scripted:
         """The messages of this method that came."""
         return [message for message in self.messages if message.get("method") == method]
 
-    def says(self, method: str, value: object, *headers: str, status: int = 200) -> None:
+    def states(self, method: str, value: object, *headers: str, status: int = 200) -> None:
         """Answer a method with the same JSON each time; a dictionary is its result."""
 
         async def reply(_: Exchange, message: dict[str, Any]) -> bytes:

@@ -9,8 +9,8 @@ from gateway.domain.refusals import LiveSourceFailed
 from gateway.domain.sessions import SessionOwner
 from gateway.errors import RedisUnavailable, UpstreamBusy
 from gateway.upstream.live.mcp import caller_sessions, session_stream
-from tests.integration.upstream.live.asking_server import two_replicas, until_true
 from tests.integration.upstream.live.parts import ANN, Client
+from tests.integration.upstream.live.question_server import two_replicas, until_true
 
 ACCEPTED: dict[str, dict[str, Any]] = {"elicitation/create": {"action": "accept", "content": {}}}
 DEAF = frozenset[str]()

@@ -81,7 +81,7 @@ async def test_calls_run_at_once_and_questions_reach_the_only_one() -> None:
 
         waiting = Client()
         silent = asyncio.ensure_future(call(attachment, "silent", waiting))
-        await waiting.heard.wait()
+        await waiting.received.wait()
         refused = await call(attachment, "ask", Client({"elicitation/create": {"action": "accept"}}))
         assert refused["code"] == -32601
         silent.cancel()
@@ -95,7 +95,7 @@ async def test_a_cancelled_call_cannot_reach_the_next_client() -> None:
     async with running() as attachment:
         first = Client()
         given_up = asyncio.ensure_future(call(attachment, "late", first))
-        await first.heard.wait()
+        await first.received.wait()
         given_up.cancel()
         await asyncio.gather(given_up, return_exceptions=True)
 
@@ -103,7 +103,7 @@ async def test_a_cancelled_call_cannot_reach_the_next_client() -> None:
         with anyio.fail_after(10):
             assert (await call(attachment, "resume", other))["code"] == -32601
         assert not other.asked
-        assert not other.told
+        assert not other.notified
         while isinstance(answer := await call(attachment, "ask", other), dict) and "code" in answer:
             pass  # until the response to the first call is read
         assert answer == {"action": "accept", "content": {}}
@@ -174,11 +174,11 @@ class Stuck(Client):
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        self.heard.set()
+        self.received.set()
         await self.released.wait()
 
     async def log(self, level: str, data: object, logger: str | None = None) -> None:
-        self.heard.set()
+        self.received.set()
         await self.released.wait()
 
 
@@ -187,7 +187,7 @@ async def test_a_client_that_does_not_read_delays_no_other() -> None:
     async with running() as attachment:
         client = Stuck()
         stuck = asyncio.ensure_future(call(attachment, "progress", client, times=1_000))
-        await client.heard.wait()
+        await client.received.wait()
         with anyio.fail_after(10):
             for _ in range(3):
                 assert await call(attachment, "ok") == "done"
@@ -245,7 +245,7 @@ async def test_a_lost_program_is_reported() -> None:
     ],
     ids=range(8),
 )
-async def test_what_is_no_server_is_refused(settings: dict[str, object]) -> None:
+async def test_a_command_that_is_no_server_is_refused(settings: dict[str, object]) -> None:
     """Ours: a wrong command has a reason, and no shell reads it."""
     with anyio.fail_after(30), pytest.raises(LiveSourceFailed) as caught:
         async with attached_by(CommandConnector, source(settings, kind=LiveKind.COMMAND)):

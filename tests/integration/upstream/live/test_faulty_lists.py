@@ -29,9 +29,9 @@ REFUSAL: dict[str, Any] = {"code": -32603, "message": "database is down"}
 def script(**lists: Any) -> Scripted:
     """A server with one resource, and with these results of tools/list."""
     scripted = Scripted()
-    scripted.says("resources/list", {"resources": [{"uri": "x:1", "name": "x"}]})
+    scripted.states("resources/list", {"resources": [{"uri": "x:1", "name": "x"}]})
     refuse(scripted, "resources/templates/list", {"code": -32601, "message": "no"})
-    scripted.says("tools/list", {"tools": [TOOL], **lists})
+    scripted.states("tools/list", {"tools": [TOOL], **lists})
     return scripted
 
 
@@ -110,7 +110,7 @@ async def test_huge_definitions_end_the_lists() -> None:
     [REFUSAL, {"tools": "many"}, b'{"jsonrpc":"2.0","id":9,"result":{"tools":[],"tools":[]}}', b"<html>"],
     ids=["refused", "no list", "ambiguous", "no JSON"],
 )
-async def test_a_list_that_fails_keeps_what_was_known(fault: Any) -> None:
+async def test_a_list_that_fails_keeps_the_known_definitions(fault: Any) -> None:
     """A list that the server refuses once hides nothing; a server that answers no list is lost (DYN-5)."""
     scripted, lists = script(), ("tools/list", "resources/list", "resources/templates/list")
 
@@ -118,7 +118,7 @@ async def test_a_list_that_fails_keeps_what_was_known(fault: Any) -> None:
         if fault is REFUSAL:
             refuse(scripted, method, REFUSAL)
         else:
-            scripted.says(method, fault)
+            scripted.states(method, fault)
 
     async with attached_to(scripted) as world:
         assert names(await world.attachment.discover()) == ["t", "x:1"]

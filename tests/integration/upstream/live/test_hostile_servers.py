@@ -84,7 +84,7 @@ async def test_an_invalid_message_fails_the_call(raw: bytes, reason: str) -> Non
     (DYN-5).
     """
     script = Scripted()
-    script.says("tools/call", raw)
+    script.states("tools/call", raw)
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match=reason):
             await call(world)
@@ -107,7 +107,7 @@ async def test_another_content_type_fails_the_call() -> None:
 async def test_a_status_has_a_reason(status: int, reason: str) -> None:
     """Ours: no redirect is followed, and a refusal has its status."""
     script = Scripted()
-    script.says("tools/call", b"", "Location: http://127.0.0.1:1/", status=status)
+    script.states("tools/call", b"", "Location: http://127.0.0.1:1/", status=status)
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match=reason):
             await call(world)
@@ -117,7 +117,7 @@ async def test_words_of_the_server_are_printable_and_short() -> None:
     """Ours: an error is quoted, with its code, and cannot fill a log or a terminal."""
     script = Scripted()
     words = "\x1b[2J\n\u202e" + "x" * 100_000
-    script.says("tools/call", {"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": words}})
+    script.states("tools/call", {"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": words}})
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed) as caught:
             await call(world)
@@ -175,7 +175,7 @@ async def test_a_huge_body_ends_the_call() -> None:
 async def test_a_message_beyond_the_limit_of_results_is_refused() -> None:
     """Ours: a result has at most 10 MiB."""
     script = Scripted()
-    script.says("tools/call", b'{"jsonrpc":"2.0","id":2,"result":{"x":"' + b"x" * MAX_MESSAGE_BYTES + b'"}}')
+    script.states("tools/call", b'{"jsonrpc":"2.0","id":2,"result":{"x":"' + b"x" * MAX_MESSAGE_BYTES + b'"}}')
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match="a message of more than"):
             await call(world)
@@ -307,7 +307,7 @@ async def test_a_server_that_keeps_silent_to_the_end_of_a_session_delays_closing
     assert closed == 1  # that of the pool; the time of the attachment is used up
 
 
-async def test_time_stands_still_while_the_client_answers() -> None:
+async def test_the_clock_stops_while_the_client_answers() -> None:
     """Ours: a user may take longer than the server."""
     script = Scripted()
     answered = asyncio.Event()
@@ -370,7 +370,7 @@ async def test_progress_of_another_token_is_dropped() -> None:
     client = Client()
     async with attached_to(script) as world:
         await call(world, client)
-    assert client.told == [("log", "info", {"a": 1}, None)]
+    assert client.notified == [("log", "info", {"a": 1}, None)]
 
 
 async def test_nothing_of_the_clients_request_is_sent() -> None:
@@ -419,8 +419,8 @@ async def test_the_credential_is_redacted_wherever_it_is_echoed() -> None:
         lambda message: event({"jsonrpc": "2.0", "id": 7, "method": "elicitation/create", "params": {"message": echo}}),
         lambda message: event(result(message, {"content": [{"type": "text", "text": echo}]})),
     )
-    script.says("resources/read", {"jsonrpc": "2.0", "id": 3, "error": {"code": 1, "message": echo}})
-    script.says("prompts/get", {"jsonrpc": "2.0", "id": 4, "error": {"code": 1, "message": echo}}, status=500)
+    script.states("resources/read", {"jsonrpc": "2.0", "id": 3, "error": {"code": 1, "message": echo}})
+    script.states("prompts/get", {"jsonrpc": "2.0", "id": 4, "error": {"code": 1, "message": echo}}, status=500)
     client = Client({"elicitation/create": {"action": "cancel"}})
     async with attached_to(script, secret=SECRET) as world:
         got = await call(world, client)
@@ -430,7 +430,7 @@ async def test_the_credential_is_redacted_wherever_it_is_echoed() -> None:
             await world.attachment.request("prompts/get", {"name": "x"}, client)
         assert world.server.exchanges[-1].header("authorization") == [f"Bearer {SECRET}"]
 
-    seen = json.dumps([got, client.told, client.asked]) + read.value.message + prompt.value.message
+    seen = json.dumps([got, client.notified, client.asked]) + read.value.message + prompt.value.message
     assert SECRET not in seen
     assert "you sent ***" in seen
 
@@ -519,7 +519,7 @@ async def test_a_session_id_that_cannot_be_sent_is_refused(identifier: str) -> N
 async def test_an_unknown_revision_is_refused() -> None:
     """Ours: the gateway does not guess."""
     script = Scripted()
-    script.says("initialize", {"protocolVersion": "1999-01-01\x1b", "capabilities": {}})
+    script.states("initialize", {"protocolVersion": "1999-01-01\x1b", "capabilities": {}})
     with pytest.raises(LiveSourceFailed, match="1999-01-01"):
         async with attached_to(script):
             pass
@@ -545,7 +545,7 @@ async def test_an_unknown_revision_is_refused() -> None:
 async def test_required_input_is_bounded(answer: dict[str, object], reason: str) -> None:
     """Ours: a server of the newest revision asks a bounded number of questions, in bounded rounds."""
     script = Scripted(is_modern=True)
-    script.says("tools/call", answer)
+    script.states("tools/call", answer)
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match=reason):
             await call(world, Client({"roots/list": {"roots": []}}))
@@ -556,7 +556,7 @@ async def test_arguments_are_repeated_in_headers_when_the_server_requires_them()
     script = Scripted(is_modern=True)
     script.capabilities = {"tools": {}}
     schema = {"type": "object", "properties": {"city": {"type": "string", "x-mcp-header": "City"}}}
-    script.says("tools/list", {"tools": [{"name": "t", "inputSchema": schema}], "resultType": "complete"})
+    script.states("tools/list", {"tools": [{"name": "t", "inputSchema": schema}], "resultType": "complete"})
 
     async def strict(exchange: Exchange, message: dict[str, Any]) -> bytes:
         if exchange.header("mcp-param-city") != ["=?base64?S8O2bG4=?="]:
@@ -668,8 +668,8 @@ async def test_a_session_of_http_sse_serves_one_caller() -> None:
     async with attached_to(script, transport="sse") as world:
         await call(world, first)
         await call(world, second)
-    assert first.told == [("log", "info", 1, None)]
-    assert second.told == [("log", "info", 2, None)]
+    assert first.notified == [("log", "info", 1, None)]
+    assert second.notified == [("log", "info", 2, None)]
 
 
 async def test_sessions_of_http_sse_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -773,7 +773,7 @@ async def test_a_resource_that_cannot_be_followed_is_left_out(declared: dict[str
 async def test_a_server_that_offers_no_stream_refuses_subscriptions_at_once() -> None:
     """Ours: a declared capability without its method fails with a reason."""
     script = Scripted(capabilities={"resources": {"subscribe": True}}, is_modern=True)
-    script.says("subscriptions/listen", {"jsonrpc": "2.0", "id": 2, "error": {"code": -32601, "message": "no"}})
+    script.states("subscriptions/listen", {"jsonrpc": "2.0", "id": 2, "error": {"code": -32601, "message": "no"}})
     async with attached_to(script) as world:
         for _ in range(2):
             with pytest.raises(LiveSourceFailed, match="offers no stream of changes"):
@@ -782,7 +782,7 @@ async def test_a_server_that_offers_no_stream_refuses_subscriptions_at_once() ->
 
 def without_sessions(script: Scripted) -> None:
     """Let the script give its sessions no id, so that the server keeps none."""
-    script.says("initialize", FACTS)
+    script.states("initialize", FACTS)
 
 
 async def test_a_server_without_sessions_receives_the_credential_of_today() -> None:

@@ -55,7 +55,7 @@ async def test_a_message_of_very_many_values_is_refused(part: bytes) -> None:
     """ISO-2: a message of 10 MiB whose parts are two bytes would hold the interpreter lock for two seconds."""
     script = Scripted()
     raw = b",".join([part] * 250_000)
-    script.says("tools/call", b'{"jsonrpc":"2.0","id":2,"result":{"structuredContent":{"a":[' + raw + b"]}}}")
+    script.states("tools/call", b'{"jsonrpc":"2.0","id":2,"result":{"structuredContent":{"a":[' + raw + b"]}}}")
     async with attached_to(script) as world:
         with pytest.raises(LiveSourceFailed, match="more than 200000 JSON values, or more than 50000 objects"):
             await world.attachment.request("tools/call", CALL, Client())

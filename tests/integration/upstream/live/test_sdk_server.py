@@ -92,7 +92,7 @@ async def test_progress_reaches_the_client(world: World) -> None:
     result = await world.attachment.request("tools/call", {"name": "count", "arguments": {}}, client)
 
     assert result["content"][0]["text"] == "counted"
-    assert client.told == [("progress", 1, 2, "half"), ("progress", 2, 2, None)]
+    assert client.notified == [("progress", 1, 2, "half"), ("progress", 2, 2, None)]
 
 
 async def test_a_question_is_answered_by_the_client_of_its_request(stateful: World) -> None:
@@ -139,7 +139,7 @@ async def test_errors_of_tools_are_results(world: World) -> None:
     assert result["isError"] is True
 
 
-async def test_what_the_server_does_not_have_is_not_found(world: World) -> None:
+async def test_a_resource_that_the_server_lacks_is_not_found(world: World) -> None:
     """Ours: an unknown resource is not found; other refusals have the server's code and words."""
     with pytest.raises(NotFound, match="its message: 'Unknown resource"):
         await world.attachment.request("resources/read", {"uri": "notes://none/at/all"}, Client())

@@ -93,7 +93,7 @@ def test_everything_that_is_named_is_registered(module: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "path", "said"),
+    ("setting", "path", "reported"),
     [
         ("extra_tools", "operators_extras", "must be `module:attribute`"),
         ("extra_tools", ":ONE", "must be `module:attribute`"),
@@ -111,9 +111,9 @@ def test_everything_that_is_named_is_registered(module: None) -> None:
         ("extra_prompts", "operators_extras:ONE", "is a ExtraTool"),
     ],
 )
-def test_what_is_wrong_ends_the_start_with_setting_object_and_field(setting: str, path: str, said: str) -> None:
+def test_a_wrong_extra_ends_the_start_with_setting_object_and_field(setting: str, path: str, reported: str) -> None:
     """Ours: the message names the variable and the object (PRG-2)."""
-    with pytest.raises(BrokenSetting, match=said) as raised:
+    with pytest.raises(BrokenSetting, match=reported) as raised:
         load_extras(_settings(**{setting: (path,)}))
 
     assert raised.value.message.startswith(f"GATEWAY_{setting.upper()}: {path}")

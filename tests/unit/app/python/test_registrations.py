@@ -39,19 +39,19 @@ from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.signatures import Completing
 
 
-def say(context: Context) -> str:
+def speak(context: Context) -> str:
     return context.tenant
 
 
-async def say_async(context: Context) -> str:
+async def speak_async(context: Context) -> str:
     return context.tenant
 
 
-def say_more(context: Context, more: int) -> str:
+def speak_more(context: Context, more: int) -> str:
     return f"{context.tenant} {more}"
 
 
-def say_bit_by_bit(context: Context) -> Iterator[str]:
+def speak_in_parts(context: Context) -> Iterator[str]:
     yield context.tenant
 
 
@@ -64,7 +64,7 @@ def suggest_nothing() -> list[str]:
 
 
 def _tool(name: str = "echo", **more: Any) -> ExtraTool:
-    members: dict[str, Any] = {"handler": say, **more}
+    members: dict[str, Any] = {"handler": speak, **more}
     return ExtraTool(
         definition={"name": name, "description": "Says it.", "inputSchema": {"type": "object", "properties": {}}},
         **members,
@@ -76,21 +76,21 @@ EVERYTHING: tuple[tuple[Family, str, Extra], ...] = (
     (
         Family.RESOURCE,
         "docs://readme",
-        ExtraResource(definition={"uri": "docs://readme", "name": "readme", "mimeType": "text/plain"}, handler=say),
+        ExtraResource(definition={"uri": "docs://readme", "name": "readme", "mimeType": "text/plain"}, handler=speak),
     ),
     (
         Family.TEMPLATE,
         "db://rows/{id}",
         ExtraResourceTemplate(
-            definition={"uriTemplate": "db://rows/{id}", "name": "row"}, handler=say, complete=suggest
+            definition={"uriTemplate": "db://rows/{id}", "name": "row"}, handler=speak, complete=suggest
         ),
     ),
-    (Family.PROMPT, "review", ExtraPrompt(definition={"name": "review"}, handler=say, complete=suggest)),
+    (Family.PROMPT, "review", ExtraPrompt(definition={"name": "review"}, handler=speak, complete=suggest)),
 )
 
 
 @pytest.mark.parametrize(("family", "name", "extra"), EVERYTHING, ids=lambda value: str(value)[:20])
-def test_what_is_registered_is_found_by_its_family_and_name(family: Family, name: str, extra: Extra) -> None:
+def test_a_registered_primitive_is_found_by_family_and_name(family: Family, name: str, extra: Extra) -> None:
     """Ours: each family has its own names, and the function is the one that was given (PRG-1)."""
     registrations = Registrations()
     registrations.add(to_registration(extra))
@@ -99,7 +99,7 @@ def test_what_is_registered_is_found_by_its_family_and_name(family: Family, name
 
     assert (shown.family, shown.name, shown.tenants) == (family, name, None)
     assert isinstance(found, PythonHandler)
-    assert found.function is say
+    assert found.function is speak
     assert (found.complete is suggest) is (family in {Family.TEMPLATE, Family.PROMPT})
     assert all(registrations.find(other, name, "acme") is None for other in Family if other is not family)
 
@@ -111,12 +111,12 @@ def test_an_async_function_is_known_as_one() -> None:
         async def __call__(self, context: Context) -> str:
             return context.tenant
 
-    handlers = [to_registration(_tool(handler=handler)).handler for handler in (say, say_async, Callable())]
+    handlers = [to_registration(_tool(handler=handler)).handler for handler in (speak, speak_async, Callable())]
 
     assert [getattr(handler, "is_async", None) for handler in handlers] == [False, True, True]
 
 
-def test_code_is_moderate_until_it_is_declared_otherwise() -> None:
+def test_code_is_moderate_by_default() -> None:
     """Ours: the effect of a function is unknown (SAF-1)."""
     unjudged, declared = to_registration(_tool()).primitive, to_registration(_tool(safety="safe")).primitive
 
@@ -126,12 +126,12 @@ def test_code_is_moderate_until_it_is_declared_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "said"),
+    ("wrong", "error", "reported"),
     [
         (_tool(name=""), ToolValidationError, "name"),
         (_tool(handler="no function"), HandlerInvalid, "handler"),
         (_tool(handler=lambda: "x"), HandlerInvalid, "handler"),
-        (_tool(handler=say_more), HandlerInvalid, "handler"),
+        (_tool(handler=speak_more), HandlerInvalid, "handler"),
         (_tool(safety="harmless"), DefinitionInvalid, "safety"),
         (_tool(tenants="acme"), DefinitionInvalid, "tenants"),
         (_tool(tenants=["Not A Slug"]), DefinitionInvalid, "tenants"),
@@ -140,22 +140,22 @@ def test_code_is_moderate_until_it_is_declared_otherwise() -> None:
         (_tool(timeout_s=0), HandlerInvalid, "timeout_s"),
         (_tool(timeout_s=math.nan), HandlerInvalid, "timeout_s"),
         (_tool(timeout_s="soon"), HandlerInvalid, "timeout_s"),
-        (_tool(handler=say_bit_by_bit), HandlerInvalid, "generator"),
+        (_tool(handler=speak_in_parts), HandlerInvalid, "generator"),
         (
-            ExtraTool(definition=ToolDefinition(name="x", description="x", input_schema={}), handler=say),
+            ExtraTool(definition=ToolDefinition(name="x", description="x", input_schema={}), handler=speak),
             ToolValidationError,
             "inputSchema",
         ),
         (
-            ExtraPrompt(definition={"name": "review"}, handler=say, complete=suggest_nothing),  # type: ignore[arg-type]  # wrong on purpose
+            ExtraPrompt(definition={"name": "review"}, handler=speak, complete=suggest_nothing),  # type: ignore[arg-type]  # wrong on purpose
             HandlerInvalid,
             "complete",
         ),
     ],
 )
-def test_what_breaks_the_contract_is_refused_with_its_field(wrong: Extra, error: type[Exception], said: str) -> None:
+def test_a_contract_violation_is_refused_with_its_field(wrong: Extra, error: type[Exception], reported: str) -> None:
     """Ours: registration checks in full what types cannot (PRG-5, TDF-1)."""
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=reported):
         to_registration(wrong)
 
 
@@ -174,7 +174,7 @@ def test_a_taken_name_is_refused_and_the_original_stays(family: Family, name: st
     assert registrations.generation == generation
 
 
-def test_a_duplicate_tool_says_its_name() -> None:
+def test_a_duplicate_tool_has_its_name() -> None:
     """Ours: DuplicateToolError has `tool_name` (TDF-3)."""
     registrations = Registrations()
     registrations.add(to_registration(_tool()))
@@ -216,21 +216,21 @@ def test_of_many_at_once_exactly_one_wins() -> None:
     assert registrations.generation == 1
 
 
-def test_every_change_is_told_and_counted() -> None:
+def test_every_change_is_notified_and_counted() -> None:
     """Ours: a primitive that is registered or unregistered while serving reaches open connections (PRG-1)."""
     registrations = Registrations()
-    told: list[int] = []
-    leave = registrations.subscribe(lambda: told.append(registrations.generation))
+    notified: list[int] = []
+    leave = registrations.subscribe(lambda: notified.append(registrations.generation))
     registrations.add(to_registration(_tool()))
     registrations.remove("echo")
     leave()
     registrations.add(to_registration(_tool()))
 
-    assert told == [1, 2]
+    assert notified == [1, 2]
     assert registrations.generation == 3
 
 
-def test_what_is_not_there_cannot_be_taken_out() -> None:
+def test_an_absent_primitive_cannot_be_unregistered() -> None:
     """Ours: a mistyped name is an error, not a silence (PRG-1)."""
     with pytest.raises(NotFound, match="missing"):
         Registrations().remove("missing")
@@ -240,7 +240,7 @@ def test_of_two_families_with_one_name_one_must_be_meant() -> None:
     """Ours: nothing is taken out by guessing (PRG-1)."""
     registrations = Registrations()
     registrations.add(to_registration(_tool("review")))
-    registrations.add(to_registration(ExtraPrompt(definition={"name": "review"}, handler=say)))
+    registrations.add(to_registration(ExtraPrompt(definition={"name": "review"}, handler=speak)))
 
     with pytest.raises(Conflict, match="tool and a prompt"):
         registrations.remove("review")
@@ -253,13 +253,13 @@ def test_one_name_for_different_tenants_is_two_primitives() -> None:
     """Ours: each tenant runs its own function; a tenant that would have two is refused (PRG-4, TEN-5)."""
     registrations = Registrations()
     registrations.add(to_registration(_tool(tenants=["acme"])))
-    registrations.add(to_registration(_tool(tenants=["globex", "initech"], handler=say_async)))
+    registrations.add(to_registration(_tool(tenants=["globex", "initech"], handler=speak_async)))
 
     found = {slug: registrations.find(Family.TOOL, "echo", slug) for slug in ("acme", "globex", "initech", "other")}
     assert {slug: getattr(kept, "function", None) for slug, kept in found.items()} == {
-        "acme": say,
-        "globex": say_async,
-        "initech": say_async,
+        "acme": speak,
+        "globex": speak_async,
+        "initech": speak_async,
         "other": None,
     }
     for tenants in (None, ["globex"], ["other", "acme"]):
@@ -344,7 +344,7 @@ def test_the_hints_of_own_code_give_its_level(hints: dict[str, bool], declared: 
     """Ours: the program's own annotations count, and `safety` decides where it is given (SAF-1)."""
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     definition: Any = {"description": "Says it.", "inputSchema": schema, "annotations": hints}
-    primitive = to_registration(ExtraTool(name="echo", definition=definition, handler=say, safety=declared)).primitive
+    primitive = to_registration(ExtraTool(name="echo", definition=definition, handler=speak, safety=declared)).primitive
 
     assert (primitive.name, primitive.safety) == ("echo", level)
     assert "declare" in primitive.safety_reasons[0]
@@ -354,9 +354,11 @@ def test_the_hints_of_own_code_give_its_level(hints: dict[str, bool], declared: 
     "extra",
     [
         _tool(name="other"),
-        ExtraResource(uri="docs://b", definition={"uri": "docs://a", "name": "a"}, handler=say),
-        ExtraResourceTemplate(uri_template="b://{i}", definition={"uriTemplate": "a://{i}", "name": "a"}, handler=say),
-        ExtraPrompt(name="b", definition={"name": "a"}, handler=say),
+        ExtraResource(uri="docs://b", definition={"uri": "docs://a", "name": "a"}, handler=speak),
+        ExtraResourceTemplate(
+            uri_template="b://{i}", definition={"uriTemplate": "a://{i}", "name": "a"}, handler=speak
+        ),
+        ExtraPrompt(name="b", definition={"name": "a"}, handler=speak),
     ],
     ids=lambda extra: type(extra).__name__,
 )

@@ -70,7 +70,7 @@ def test_without_another_clock_nothing_is_claimed() -> None:
 @pytest.mark.parametrize(
     "entry", ["127.0.0.1:8080", "localhost:80", "10.0.0.5:443", "[fd00::5]:8080", "billing.internal:8443", "[::1]:1"]
 )
-def test_an_inner_upstream_that_everybody_may_name_is_said(entry: str) -> None:
+def test_a_private_upstream_for_all_tenants_is_reported(entry: str) -> None:
     """Ours: the egress list opens doors for all tenants, so each is named."""
     finding = check_egress(["192.0.32.7:25", entry], 2)
 
@@ -91,7 +91,7 @@ def test_a_list_for_all_is_sound_with_one_tenant(tenants: int | None, status: Ve
     assert (finding.status, "billing.internal:8443" in finding.detail) == (status, True)
 
 
-def test_where_keys_come_from_is_said_and_never_the_keys() -> None:
+def test_the_origin_of_keys_is_reported_without_the_keys() -> None:
     """Ours: keys of our own making are for one machine; short ones can be guessed."""
     ours = replace(
         INSTALLATION,
@@ -178,7 +178,7 @@ def test_a_database_without_our_role_is_to_be_migrated() -> None:
     assert "gateway migrate" in found["role"].mend
 
 
-def test_the_policy_of_new_tenants_is_said() -> None:
+def test_the_policy_of_new_tenants_is_reported() -> None:
     """Ours: an installation whose new tenants are less protected than by default is reported (SAF-2)."""
     kept, weaker = check_default_policy(PROTECTING), check_default_policy(read_decisions(["dangerous=confirm"]))
 

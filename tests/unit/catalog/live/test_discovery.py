@@ -120,7 +120,7 @@ def test_a_definition_nested_without_end_costs_only_itself() -> None:
     assert [one.remote for one in reading.primitives] == ["good"]
 
 
-def test_what_the_protocol_leaves_out_is_filled_in() -> None:
+def test_omitted_members_of_the_protocol_are_filled_in() -> None:
     """Ours: a tool without parameters takes an empty object; every annotation is explicit."""
     reading = _read(DiscoveredPrimitive(family=Family.TOOL, name="save", definition={"inputSchema": None}))
 
@@ -356,7 +356,7 @@ def test_notices_of_the_connector_are_cleaned() -> None:
     assert all(notice.isprintable() and len(notice) <= MAX_NOTICE_LENGTH for notice in reading.notices)
 
 
-def test_the_digest_covers_what_the_source_sent_and_not_what_changes_often() -> None:
+def test_the_digest_covers_the_texts_of_a_source_and_no_volatile_members() -> None:
     """Ours: a review is about texts and schemas; sizes and times of resources pass."""
 
     def digest(primitive: DiscoveredPrimitive, source: LiveSource | None = None) -> str:

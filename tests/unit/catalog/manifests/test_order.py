@@ -35,7 +35,7 @@ def test_a_cycle_of_new_objects_is_refused() -> None:
     assert [fault.pointer for fault in refused.value.faults] == ["/objects/0", "/objects/1", "/objects/2"]
 
 
-def test_long_chains_and_crowds_are_sorted_in_linear_work() -> None:
+def test_long_chains_and_wide_fans_are_sorted_in_linear_work() -> None:
     """Ours: a chain of all objects, and one that all others name, are sorted without recursion (CFG-1)."""
     chain = [_node(str(number), str(number + 1)) for number in range(1_000)]
     assert sort_by_references(chain) == list(range(999, -1, -1))

@@ -81,7 +81,7 @@ def test_changes_are_those_of_single_values() -> None:
     assert {one.after for one in find_changes(before, None, MEMBERS)} == {None}
 
 
-def test_a_digest_is_keyed_and_of_what_differs_from_the_defaults() -> None:
+def test_a_digest_is_keyed_and_covers_differences_from_the_defaults() -> None:
     """Ours: a member that a later release adds with a default changes no digest, so it is no drift (CFG-3)."""
     one = _profile(description="Mine.")
     digest = digest_of(one, MEMBERS, key=b"k")

@@ -75,7 +75,7 @@ def _operation(name: str, override: Override | None = None) -> LoadedOperation:
     ],
     ids=["title", "description", "annotations", "hidden", "safety"],
 )
-def test_only_what_is_wanted_otherwise_changes(changes: Override, changed: dict[str, Any]) -> None:
+def test_only_overridden_members_change(changes: Override, changed: dict[str, Any]) -> None:
     """Ours: every other member of the definition is listed as the document makes it (OAS-6)."""
     overlaid = overlay(_tool(), changes)
 
@@ -114,7 +114,7 @@ def test_a_document_cannot_keep_a_paragraph_beside_the_description_of_an_overrid
     assert _listed(overlay(hostile, make_changes(description="Mine.")))["description"] == "Mine."
 
 
-def test_a_safety_level_is_declared_and_says_what_it_would_be() -> None:
+def test_a_declared_safety_level_shows_the_assessed_one() -> None:
     """Ours: a lower level than the method's is the tenant's own word, and shown as such (OAS-6)."""
     overlaid = overlay(_tool(), make_changes(safety=Safety.MODERATE))
 

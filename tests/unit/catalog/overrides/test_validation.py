@@ -33,7 +33,7 @@ DEFINITION = msgspec.json.encode({"name": "get_pet", "inputSchema": _SCHEMA})
         (make_changes(description="a\N{RIGHT-TO-LEFT OVERRIDE}"), ["/description"]),
     ],
 )
-def test_what_cannot_be_had_is_refused_at_its_place(changes: Override, pointers: list[str]) -> None:
+def test_an_impossible_override_is_refused_at_its_place(changes: Override, pointers: list[str]) -> None:
     """Ours: a pin must be an argument with a value that it takes; the rest is held to the protocol (OAS-6)."""
     with pytest.raises(ToolValidationError) as refused:
         validate_override(changes, DEFINITION)
@@ -54,7 +54,7 @@ def test_a_pin_need_not_fix_all_that_is_required() -> None:
     assert validate_override(changes, DEFINITION) == changes
 
 
-def test_members_that_say_nothing_are_not_stored() -> None:
+def test_empty_members_are_not_stored() -> None:
     """Ours: an override that wants nothing otherwise is none (OAS-6)."""
     given = make_changes(hidden=False, enabled=True, annotations=Hints(), pinned={}, result=ResultParts())
 

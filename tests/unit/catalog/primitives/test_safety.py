@@ -32,7 +32,7 @@ def _levels(*primitives: Primitive, **imported: Safety) -> dict[str, Safety]:
     return {primitive.name: primitive.safety for primitive in found}
 
 
-def test_what_calls_nothing_is_as_harmful_as_it_is() -> None:
+def test_a_primitive_without_calls_keeps_its_level() -> None:
     """Ours: the level that was found when it was stored counts (SAF-1)."""
     primitives = [_tool("a", MODERATE), _tool("b")]
     assert settle_levels(primitives, {}) == primitives
@@ -54,14 +54,14 @@ def test_a_circle_of_calls_is_one_level(worst: str) -> None:
     assert set(found.values()) == {DANGEROUS}
 
 
-def test_a_declared_level_counts_for_whoever_calls() -> None:
+def test_a_declared_level_counts_for_every_caller() -> None:
     """Ours: `safety` beside the definition overrides what would be found, for callers too (SAF-1)."""
     found = settle_levels([_tool("a", SAFE, "b"), _tool("b", DANGEROUS, override=SAFE)], {})
     assert [one.safety for one in found] == [SAFE, SAFE]
     assert found[1].safety_reasons[0] == "declared by the tenant; the assessed level is dangerous"
 
 
-def test_what_is_not_there_counts_as_moderate() -> None:
+def test_an_absent_tool_counts_as_moderate() -> None:
     """Ours: nothing is known of a tool that is gone, so a call of it is not safe (SAF-1)."""
     [found] = settle_levels([_tool("a", SAFE, "gone")], {})
     assert (found.safety, found.safety_reasons) == (MODERATE, ("a itself", "calls gone, which is moderate"))

@@ -61,7 +61,7 @@ def test_a_fault_has_its_place(family: Family, body: dict[str, Any], pointer: st
 _BLANK = {"kind": "static", "contents": [{"text": "x"}]}
 _SYSTEM = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
 _OUTPUT: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-_SAYS: dict[str, Any] = {"kind": "static", "content": [{"type": "text", "text": "x"}]}
+_STATIC: dict[str, Any] = {"kind": "static", "content": [{"type": "text", "text": "x"}]}
 
 
 def _returns(**answer: Any) -> dict[str, Any]:
@@ -114,10 +114,10 @@ _INNER = "/handler/steps/0/if/else/0/if/then/1/return"
             tool("t", {"kind": "template", "content": [{"type": "text", "text": "{{ a }}"}] * 1001}),
             "/handler/content",
         ),
-        (Family.TOOL, tool("t", _SAYS, definition={"outputSchema": _OUTPUT}), "/handler/structuredContent"),
+        (Family.TOOL, tool("t", _STATIC, definition={"outputSchema": _OUTPUT}), "/handler/structuredContent"),
         (
             Family.TOOL,
-            tool("t", {**_SAYS, "structuredContent": {"n": "1"}}, definition={"outputSchema": _OUTPUT}),
+            tool("t", {**_STATIC, "structuredContent": {"n": "1"}}, definition={"outputSchema": _OUTPUT}),
             "/handler/structuredContent/n",
         ),
         (
@@ -133,9 +133,7 @@ _INNER = "/handler/steps/0/if/else/0/if/then/1/return"
         ),
     ],
 )
-def test_a_handler_whose_answer_could_never_be_sent_is_refused(
-    family: Family, body: dict[str, Any], pointer: str
-) -> None:
+def test_a_handler_with_an_unsendable_answer_is_refused(family: Family, body: dict[str, Any], pointer: str) -> None:
     """Ours: a wrong shape is found when it is stored, not when it is read (RES-1, PRM-2, TDF-5, CAL-4)."""
     with pytest.raises(HandlerInvalid) as refused:
         prepare(own(family, body))
@@ -176,7 +174,7 @@ def test_a_handler_whose_answer_could_never_be_sent_is_refused(
                 },
             ),
         ),
-        (Family.TOOL, tool("t", {**_SAYS, "isError": True}, definition={"outputSchema": _OUTPUT})),
+        (Family.TOOL, tool("t", {**_STATIC, "isError": True}, definition={"outputSchema": _OUTPUT})),
         (Family.TOOL, tool("t", {"kind": "template", "json": {"n": "{{ n }}"}}, definition={"outputSchema": _OUTPUT})),
         (Family.TOOL, tool("t", {"kind": "steps", "steps": [{"log": "x"}]})),
     ],

@@ -67,7 +67,7 @@ def _added(name: str, family: Family = Family.TOOL, tenants: frozenset[str] | No
     )
 
 
-def test_every_family_is_sorted_and_holds_what_is_enabled() -> None:
+def test_every_family_is_sorted_and_has_enabled_primitives() -> None:
     """Ours: clients have what is stored and switched on, in order of names (PRG-3)."""
     families = (Family.RESOURCE, Family.TEMPLATE, Family.PROMPT)
     own = [_own(name, family) for family in families for name in ("b", "a")]
@@ -86,7 +86,7 @@ def test_every_family_is_sorted_and_holds_what_is_enabled() -> None:
         assert [primitive.name for primitive in found] == ["a", "b"]
 
 
-def test_what_is_only_queried_is_still_an_operation() -> None:
+def test_a_queried_operation_is_still_an_operation() -> None:
     """Ours: a tool may be pinned to an operation that no client sees."""
     composed = compose([_operation("queried", "getIt", is_listed=False)], (), ())
     assert composed.tools == ()
@@ -157,7 +157,7 @@ def test_hidden_tools_are_there_for_handlers_and_those_switched_off_are_not() ->
     assert {one.name for one in composed.hidden} == {"off", "hidden"}  # the names are taken all the same
 
 
-def test_an_old_name_leads_to_its_tool_unless_somebody_has_it() -> None:
+def test_an_old_name_leads_to_its_tool_until_it_is_taken() -> None:
     """Ours: names in force count first, enabled or not, for every owner (OAS-6)."""
     operations = [
         _operation("new"),

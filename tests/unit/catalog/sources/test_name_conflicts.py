@@ -53,7 +53,7 @@ def test_names_of_the_query_tools_belong_to_the_gateway() -> None:
 
 
 @pytest.mark.parametrize("source", ["...", "a" * 64, "Pet-Store v2", "get"])
-def test_a_prefix_is_made_of_whatever_the_source_is_called(source: str) -> None:
+def test_a_prefix_is_made_of_every_name_of_a_source(source: str) -> None:
     """Ours: a suggested prefix is always one that the API accepts."""
     prefix = find_prefix(source, {"get_api_info"})
     assert prefix.isascii()

@@ -23,7 +23,7 @@ def test_a_report_is_read_back_as_it_was() -> None:
     assert decode_report(encode_report(report)) == report
 
 
-def test_a_report_says_what_runs_without_asking() -> None:
+def test_a_report_names_the_levels_that_run_without_confirmation() -> None:
     """Ours: as long as the default permits every level, the report states it."""
     notes = report_with_policy(_compiled(), Policy()).notes
     assert [word for word in ("moderate", "dangerous") if any(word in note for note in notes)] == [

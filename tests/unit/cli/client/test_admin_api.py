@@ -30,7 +30,7 @@ def test_every_page_of_a_list_is_followed() -> None:
         assert [item["n"] for item in admin.pages("/tenants")] == [0, 1, 2, 3, 4]
 
 
-def test_a_limit_ends_the_list_and_asks_for_no_more_than_needed() -> None:
+def test_a_limit_ends_the_list_and_requests_no_more_than_needed() -> None:
     """Ours: `--limit` is the number of items, not of pages."""
     asked: list[str] = []
 
@@ -58,7 +58,7 @@ def test_the_credential_is_sent_and_the_environment_ignored(monkeypatch: pytest.
     assert str(seen[0].url) == f"{_URL}/admin/v1/tenants/acme"
 
 
-def test_a_name_is_one_segment_of_the_path_whatever_it_holds() -> None:
+def test_a_name_is_one_segment_of_the_path() -> None:
     """Ours: a name from a document or a person cannot reach another route."""
     assert path_of("tenants", "a/../b?c#d") == "/tenants/a%2F..%2Fb%3Fc%23d"
 
@@ -134,7 +134,7 @@ def test_a_gateway_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize(
     ("code", "following"), [("auth.unauthenticated", "--key"), ("upstream.egress_denied", "gateway tenant egress")]
 )
-def test_a_refusal_says_what_to_try_next(code: str, following: str) -> None:
+def test_a_refusal_names_the_remedy(code: str, following: str) -> None:
     """Ours: the message names the remedy where a person can apply it."""
     with (
         _admin(lambda _: httpx.Response(422, json={"detail": "no", "code": code})) as admin,
@@ -153,7 +153,7 @@ def test_json_that_is_no_object_is_not_taken_for_an_empty_answer() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_something_that_is_no_gateway_is_told_from_one(status: int) -> None:
+def test_a_program_that_is_no_gateway_is_reported(status: int) -> None:
     """Ours: an HTML page of another program ends in one line, not in a traceback."""
     with (
         _admin(lambda _: httpx.Response(status, html="<h1>hello</h1>")) as admin,

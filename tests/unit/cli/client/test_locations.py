@@ -85,7 +85,7 @@ def test_urls_are_joined_without_a_doubled_slash() -> None:
         ("图书馆.yaml", "api"),
     ],
 )
-def test_the_source_is_named_after_what_was_typed(spec: str, name: str) -> None:
+def test_the_source_is_named_after_the_given_file(spec: str, name: str) -> None:
     """Ours: the name fits the gateway and every client."""
     assert source_name(spec) == name
 

@@ -40,7 +40,7 @@ def test_a_swagger_host_is_found_in_yaml_too() -> None:
     assert find_loopback(document, base_url=None) == ("localhost:9000",)
 
 
-def test_what_the_person_typed_counts_and_replaces_what_the_document_says() -> None:
+def test_the_given_base_url_replaces_that_of_the_document() -> None:
     """Ours: a base URL is where calls go, so nothing else is opened."""
     document = _document({"servers": [{"url": "http://localhost:1111"}]})
 

@@ -24,7 +24,7 @@ def _result(value: dict[str, object]) -> httpx.Response:
     return httpx.Response(200, json={"jsonrpc": "2.0", "id": 1, "result": value})
 
 
-def test_a_tool_is_found_on_whichever_page_it_is() -> None:
+def test_a_tool_is_found_on_every_page() -> None:
     """MCP: a list ends where no cursor follows, and the empty string is a cursor."""
     pages: dict[object, dict[str, object]] = {
         None: {"tools": [{"name": "a"}], "nextCursor": ""},
@@ -76,7 +76,7 @@ def test_a_result_in_an_event_stream_is_read_past_its_notifications() -> None:
         assert endpoint.call(_TOOL, {}) == {"content": []}
 
 
-def test_a_call_that_asks_for_input_is_refused_with_words() -> None:
+def test_a_call_with_a_form_is_refused_without_a_terminal() -> None:
     """Ours: without a terminal this command cannot answer, on one it answers forms, and never without end."""
     asked: dict[str, object] = {
         "resultType": "input_required",

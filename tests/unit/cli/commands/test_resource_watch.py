@@ -25,7 +25,7 @@ def _event(method: str, params: dict[str, object]) -> str:
     return f"data: {json.dumps({'jsonrpc': '2.0', 'method': method, 'params': params})}\n\n"
 
 
-def test_what_is_no_mcp_server_is_asked_once() -> None:
+def test_a_program_that_is_no_mcp_server_is_called_once() -> None:
     """Ours: a page of another program ends in one line; it is not listened to again and again (CLI-1)."""
     asked: list[httpx.Request] = []
 
@@ -38,13 +38,13 @@ def test_what_is_no_mcp_server_is_asked_once() -> None:
     assert len(asked) == 1
 
 
-def test_a_stream_that_ends_before_it_began_is_given_up() -> None:
+def test_a_stream_that_ends_before_it_began_is_an_error() -> None:
     """Ours: no subscription begins before the gateway has acknowledged it (CLI-1)."""
     with pytest.raises(Failure, match="closed the stream"):
         _first(lambda _: httpx.Response(200, text=": hello\n\n", headers=_STREAM))
 
 
-def test_a_stream_that_was_heard_is_listened_to_again() -> None:
+def test_a_lost_stream_is_opened_again() -> None:
     """Ours: a replica that goes away ends no `resource watch` (RES-4)."""
     granted = _event("notifications/subscriptions/acknowledged", {"notifications": {"resourceSubscriptions": [_URI]}})
     streams = iter([granted, granted + _event("notifications/resources/updated", {"uri": _URI})])

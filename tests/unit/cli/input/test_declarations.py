@@ -53,7 +53,7 @@ def test_a_mark_inside_a_text_ends_no_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "said"),
+    ("text", "name", "reported"),
     [
         ("", "file.yaml", "is empty"),
         (" \n", "file.json", "is empty"),
@@ -71,12 +71,12 @@ def test_a_mark_inside_a_text_ends_no_document(tmp_path: Path) -> None:
         ("[" * 5000, "file.json", "is not valid JSON"),
     ],
 )
-def test_what_cannot_be_read_is_wrong_usage_with_its_place(tmp_path: Path, text: str, name: str, said: str) -> None:
+def test_an_unreadable_file_is_wrong_usage_with_its_place(tmp_path: Path, text: str, name: str, reported: str) -> None:
     """Ours: exit code 2 and where it is wrong, before anything is sent (CLI-1)."""
     with pytest.raises(Failure) as failed:
         _read(tmp_path, text, name)
     assert failed.value.exit_code == ExitCode.USAGE
-    assert said in failed.value.message
+    assert reported in failed.value.message
 
 
 def test_a_file_that_is_not_there_or_no_text_is_wrong_usage(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_file_that_is_not_there_or_no_text_is_wrong_usage(tmp_path: Path) -> N
         assert failed.value.exit_code == ExitCode.USAGE
 
 
-def test_the_first_refusal_ends_it_and_says_which(tmp_path: Path) -> None:
+def test_the_first_refusal_ends_it_and_is_named(tmp_path: Path) -> None:
     """Ours: the objects that were stored before it stay (CLI-1)."""
     path = tmp_path / "file.yaml"
     path.write_text("n: 1\n---\nn: 2\n---\nn: 3\n")

@@ -78,12 +78,12 @@ def test_a_malformed_credential_is_refused_without_repeating_it(
     assert "s3cret" not in caught.value.message.replace("/nowhere/s3cret.txt", "")
 
 
-def test_only_what_was_given_is_sent() -> None:
+def test_only_given_options_are_sent() -> None:
     """Ours: the gateway's defaults stay the gateway's."""
     assert import_fields({**_NOTHING, "member_prefix": "p_"}) == {"prefix": "p_"}
 
 
-def test_what_is_included_narrows_and_what_is_excluded_adds_up() -> None:
+def test_includes_narrow_and_excludes_add_up() -> None:
     """Ours: an operation has to fit every kind of --include option, and one kind of --exclude is enough."""
     given: ImportArguments = {
         **_NOTHING,

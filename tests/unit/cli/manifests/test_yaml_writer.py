@@ -42,7 +42,7 @@ _VALUES = st.recursive(
 
 
 @given(st.dictionaries(_TEXTS, _VALUES, max_size=5))
-def test_what_is_written_is_read_back(value: dict[str, object]) -> None:
+def test_a_written_file_is_read_back(value: dict[str, object]) -> None:
     """Ours: an exported text stays a text, also one that YAML would take for a number, a date or a switch (CFG-1)."""
     read = read_yaml(write_yaml(value), depth=MAX_DEPTH, nodes=10_000)
 

@@ -28,7 +28,7 @@ _SHOWN = "\\x1b[2J\\r\\x07\\x9b31m\\u202e\\u2066\\U000e0041\\ufeff"
         ("\u2028\x7f\x85\x00", "\\u2028\\x7f\\x85\\x00"),
     ],
 )
-def test_what_a_terminal_obeys_is_shown_as_an_escape(text: str, shown: str) -> None:
+def test_control_characters_of_terminals_are_shown_as_escapes(text: str, shown: str) -> None:
     """Attack: names with escape sequences or bidi overrides change what the reader of a report sees (CLI-1)."""
     assert visible(text) == shown
     assert visible(shown) == shown

@@ -41,7 +41,7 @@ _CHANGES: JsonObject = {
 }
 
 
-def test_what_is_dangerous_is_read_first() -> None:
+def test_dangerous_changes_are_first() -> None:
     """Ours: hosts and levels, then suspicious text, then one line for each tool, then the numbers (OAS-6)."""
     assert [line.rstrip() for line in str(render_changes(_CHANGES)).splitlines()] == [
         "who receives calls, with which secret, and who is asked:",
@@ -85,7 +85,7 @@ def test_differences_show_both_sides() -> None:
     ]
 
 
-def test_no_change_is_said() -> None:
+def test_no_change_is_reported() -> None:
     """Ours: an update that changes nothing, and one that changes only what the query tools show (OAS-3)."""
     assert count_changes({"added": [], "removed": []}) == "no tool is changed"
     assert count_changes({"document": [{}]}) == "no tool is changed, but what the query tools show"

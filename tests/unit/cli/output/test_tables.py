@@ -3,14 +3,14 @@
 from gateway.cli.output.tables import clean, count, render_pairs, render_table, shorten
 
 
-def test_columns_are_as_wide_as_their_widest_cell_and_numbers_stand_right() -> None:
+def test_columns_fit_their_widest_cell_and_numbers_align_right() -> None:
     """Ours: a table reads well without colours or lines."""
     table = render_table(("name", "bytes"), [("a", "1"), ("longer", "1,234")], numbers=(1,))
 
     assert str(table) == "NAME    BYTES\na           1\nlonger  1,234"
 
 
-def test_a_table_without_rows_still_says_what_it_lists() -> None:
+def test_an_empty_table_names_its_items() -> None:
     """Ours: an empty list differs from no answer."""
     assert str(render_table(("name", "bytes"), [])) == "NAME  BYTES"
 
@@ -41,7 +41,7 @@ def test_empty_values_are_left_out_of_pairs() -> None:
     assert str(render_pairs([("id", "1"), ("nothing", ""), ("longer", "2")])) == "id      1\nlonger  2"
 
 
-def test_shortened_text_fits_and_says_that_it_is_cut() -> None:
+def test_shortened_text_fits_and_marks_the_cut() -> None:
     """Ours: a long description takes one line."""
     assert shorten("one  two\nthree", 20) == "one two three"
     assert shorten("one two three", 8) == "one two…"

@@ -174,7 +174,7 @@ async def test_a_tool_without_arguments_ignores_one_dummy() -> None:
     assert await _accept({**closed, "properties": {"id": INTEGER}}, {"random_string": "x"}) is REFUSED
 
 
-async def test_what_its_schema_takes_stays_as_it_is() -> None:
+async def test_a_valid_value_stays_unchanged() -> None:
     """Ours: only parts that are refused are read again (CLN-2)."""
     loose = {"anyOf": [TEXT, INTEGER]}
     schema = {"type": "object", "properties": {"a": loose, "b": INTEGER, "c": TEXT, "d": {}}}

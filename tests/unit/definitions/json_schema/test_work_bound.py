@@ -76,7 +76,7 @@ def test_the_dearest_schema_of_a_cycle_counts_for_all_of_it() -> None:
     assert _work({"$ref": "#/$defs/a", "$defs": definitions}).load.container >= 1_000
 
 
-def test_what_applies_to_itself_has_no_bound() -> None:
+def test_a_schema_that_applies_to_itself_has_no_bound() -> None:
     """Ours: such a schema is never checked (ISO-2)."""
     assert _work({"anyOf": [{"$ref": "#"}]}) is UNKNOWN
     assert _work({"properties": {"a": {"$ref": "#/properties/a"}}}) is UNKNOWN

@@ -235,7 +235,7 @@ def test_values_without_elements_take_no_conditions() -> None:
     [b'"text"', b"7", b"[1", b"[" * 5000 + b"]" * 5000, b"[" + b"1," * (MAX_PARTS + 1) + b"1]"],
     ids=["text", "number", "broken", "deep", "dense"],
 )
-def test_what_is_no_readable_json_is_text(body: bytes) -> None:
+def test_unreadable_json_is_text(body: bytes) -> None:
     """Ours: scalars, broken, deep and dense JSON are read by lines and characters."""
     document = read_document(body)
 

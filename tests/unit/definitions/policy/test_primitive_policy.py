@@ -67,7 +67,7 @@ def test_a_missing_argument_cannot_reach_a_milder_decision() -> None:
     assert _judge([LARGE], {"Amount": 5}).decision is DENY
 
 
-def test_doubt_goes_on_to_the_rules_below() -> None:
+def test_doubt_continues_with_the_rules_below() -> None:
     """Ours: a doubtful mild rule does not hide a strict one below it (SAF-5)."""
     confirm = PolicyRule(when=(_when("/amount", "greater", 10),), decision=CONFIRM)
 
@@ -109,7 +109,7 @@ def test_every_member_of_a_rule_must_match(rule: PolicyRule, *, is_about: bool) 
     assert (_judge([rule]).decision is DENY) is is_about
 
 
-def test_a_rule_about_an_operation_is_about_what_runs_it() -> None:
+def test_a_rule_about_an_operation_covers_its_tools() -> None:
     """Ours: an alias of an operation has other arguments, so conditions on them are in doubt (SAF-5)."""
     alias = PolicySubject(
         names=("pay_back",),

@@ -29,7 +29,7 @@ SHOP: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "reported"),
     [
         ("plain", "plain"),
         ("", ""),
@@ -67,13 +67,13 @@ SHOP: dict[str, Any] = {
         ("{% if yes == 1 %}y{% else %}n{% endif %}", "n"),
     ],
 )
-def test_a_template_says_what_liquid_says(source: str, said: str) -> None:
+def test_a_template_has_the_meaning_of_liquid(source: str, reported: str) -> None:
     """Ours: outputs, conditions, whitespace control."""
-    assert Template.parse(source).render(SHOP) == said
+    assert Template.parse(source).render(SHOP) == reported
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "reported"),
     [
         ("name | upcase", "ANN"),
         ("name | downcase", "ann"),
@@ -135,11 +135,11 @@ def test_a_template_says_what_liquid_says(source: str, said: str) -> None:
         ("long | plus: 1", "1"),
     ],
 )
-def test_a_filter_does_what_it_is_called(expression: str, said: str) -> None:
+def test_a_filter_has_the_effect_of_its_name(expression: str, reported: str) -> None:
     """Ours: the closed list of filters."""
     variables = SHOP | {"text": "\r\n", "mixed": ["a", None, 2, 1], "long": "9" * 50}
 
-    assert Template.parse("{{ " + expression + " }}").render(variables) == said
+    assert Template.parse("{{ " + expression + " }}").render(variables) == reported
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_broken_template_is_refused_with_its_line(source: str, line: int) -> N
         ),
     ],
 )
-def test_what_templates_had_once_is_refused_with_what_to_write_instead(source: str, instead: str) -> None:
+def test_removed_tags_are_refused_with_the_alternative(source: str, instead: str) -> None:
     """Ours: templates have no loops, so their cost is bounded by their length (TEN-5)."""
     with pytest.raises(TemplateInvalid) as caught:
         Template.parse(f"a\n{source}")
@@ -245,7 +245,7 @@ def test_a_value_that_cannot_be_used_fails_the_call(source: str) -> None:
         Template.parse(source).render(SHOP | odd)
 
 
-def test_what_is_filled_in_can_be_escaped_and_the_text_around_it_is_not() -> None:
+def test_filled_values_can_be_escaped_without_the_text_around() -> None:
     """Ours: URLs are built so; what filters make is escaped, once."""
     template = Template.parse("a/{{ x }}{% if x %}<{{ x | append: '>' }}{% endif %}")
 
@@ -321,7 +321,7 @@ def test_a_tree_is_bounded() -> None:
     ("source", "holds"),
     [("age > 20", True), ("user.name.first == 'Bo' and no", False), ("missing", False), ("list contains 'a'", True)],
 )
-def test_a_condition_stands_alone(source: str, holds: bool) -> None:
+def test_a_condition_is_one_expression(source: str, holds: bool) -> None:
     """Ours: as after `if`."""
     condition = Condition.parse(source)
 

@@ -179,7 +179,7 @@ SHAPES = (
 
 
 @given(st.sampled_from(SHAPES), st.fixed_dictionaries(dict.fromkeys("abcd", TEXTS)))
-def test_what_was_expanded_is_matched_to_the_same_values(shape: str, values: dict[str, str]) -> None:
+def test_an_expanded_uri_is_matched_to_the_same_values(shape: str, values: dict[str, str]) -> None:
     """Ours: matching undoes expansion for every form that is taken (RES-2)."""
     template = UriTemplate.parse(shape)
 
@@ -187,7 +187,7 @@ def test_what_was_expanded_is_matched_to_the_same_values(shape: str, values: dic
 
 
 @given(st.sampled_from([*SHAPES, "f://{+a}/z"]), st.text(string.printable, max_size=60))
-def test_whatever_matches_expands_to_an_equal_uri_or_nothing_matches(shape: str, tail: str) -> None:
+def test_every_match_expands_to_an_equal_uri(shape: str, tail: str) -> None:
     """Ours: no URI is read as values that would not make it again."""
     template = UriTemplate.parse(shape)
     found = template.match(template.lead + tail)

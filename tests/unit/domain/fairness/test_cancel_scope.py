@@ -24,93 +24,93 @@ async def _assert_calm() -> None:
 async def test_a_block_that_is_called_off_ends_where_it_waits() -> None:
     """Ours: code behind the block continues as if nothing had been."""
     reached: list[str] = []
-    with anyio.fail_after(30), CancelScope() as tether:
-        asyncio.get_running_loop().call_soon(tether.cancel)
+    with anyio.fail_after(30), CancelScope() as scope:
+        asyncio.get_running_loop().call_soon(scope.cancel)
         await anyio.sleep_forever()
         reached.append("after")
 
-    assert tether.cancelled_caught
+    assert scope.cancelled_caught
     assert reached == []
     await _assert_calm()
 
 
 async def test_a_block_that_calls_itself_off_ends_at_its_next_wait() -> None:
     """Ours: also one that asks from within."""
-    with anyio.fail_after(30), CancelScope() as tether:
-        tether.cancel()
-        tether.cancel()
+    with anyio.fail_after(30), CancelScope() as scope:
+        scope.cancel()
+        scope.cancel()
         await anyio.sleep_forever()
 
-    assert tether.cancelled_caught
+    assert scope.cancelled_caught
     await _assert_calm()
 
 
 async def test_a_block_that_ends_before_anything_could_be_done_has_ended() -> None:
     """Ours: no cancellation is left for the next wait."""
-    with CancelScope() as tether:
-        tether.cancel()
+    with CancelScope() as scope:
+        scope.cancel()
 
-    assert not tether.cancelled_caught
+    assert not scope.cancelled_caught
     await _assert_calm()
 
 
-async def test_what_is_called_off_before_it_begins_ends_at_its_first_wait() -> None:
+async def test_a_block_cancelled_before_it_begins_ends_at_its_first_wait() -> None:
     """Ours: a request may be cancelled between its arrival and its work."""
-    tether = CancelScope()
-    tether.cancel()
+    scope = CancelScope()
+    scope.cancel()
     await anyio.lowlevel.checkpoint()
-    with anyio.fail_after(30), tether:
+    with anyio.fail_after(30), scope:
         await anyio.sleep_forever()
 
-    assert tether.cancelled_caught
+    assert scope.cancelled_caught
     await _assert_calm()
 
 
-async def test_what_is_called_off_afterwards_is_over() -> None:
+async def test_a_cancellation_after_the_block_has_no_effect() -> None:
     """Ours: a late cancellation has no effect."""
-    with CancelScope() as tether:
+    with CancelScope() as scope:
         await anyio.lowlevel.checkpoint()
-    tether.cancel()
+    scope.cancel()
 
     await _assert_calm()
-    assert not tether.cancelled_caught
+    assert not scope.cancelled_caught
 
 
-async def test_an_error_on_the_way_out_is_not_hidden() -> None:
+async def test_an_error_while_leaving_is_not_hidden() -> None:
     """Ours: a block that fails while it is cancelled has failed."""
-    tether = CancelScope()
-    with anyio.fail_after(30), pytest.raises(ValueError, match="broken"), tether:
-        tether.cancel()
+    scope = CancelScope()
+    with anyio.fail_after(30), pytest.raises(ValueError, match="broken"), scope:
+        scope.cancel()
         try:
             await anyio.sleep_forever()
         finally:
             raise ValueError("broken")
 
-    assert not tether.cancelled_caught
+    assert not scope.cancelled_caught
     await _assert_calm()
 
 
-async def test_a_block_that_will_not_end_goes_on() -> None:
+async def test_a_block_that_ignores_its_cancellation_continues() -> None:
     """Ours: it is asked once, like any task."""
-    with anyio.fail_after(30), CancelScope() as tether:
-        tether.cancel()
+    with anyio.fail_after(30), CancelScope() as scope:
+        scope.cancel()
         try:
             await anyio.sleep_forever()
         except asyncio.CancelledError:
             await anyio.lowlevel.checkpoint()
 
-    assert not tether.cancelled_caught
+    assert not scope.cancelled_caught
     await _assert_calm()
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-async def test_who_ends_the_task_ends_it(is_first: bool) -> None:
+async def test_an_outer_cancellation_ends_the_task(is_first: bool) -> None:
     """Ours: an end from outside is not taken for one that was asked for, whichever comes first."""
     begun, tethers = asyncio.Event(), list[CancelScope]()
 
     async def serve() -> str:
-        with CancelScope() as tether:
-            tethers.append(tether)
+        with CancelScope() as scope:
+            tethers.append(scope)
             begun.set()
             await anyio.sleep_forever()
         return "went on"

@@ -14,7 +14,7 @@ from gateway.domain.primitives import Family
 from gateway.errors import HandlerFailed
 from gateway.handlers.python.context import Context
 from gateway.upstream.client import UpstreamClient
-from tests.support.household import Household
+from tests.support.handler_bench import HandlerBench
 from tests.support.peers import TalkingPeer
 
 
@@ -47,7 +47,7 @@ async def test_only_so_many_functions_run_at_a_time() -> None:
     assert (answers, threads.slot_pool.busy) == ([1] * 5, 0)
 
 
-async def test_a_function_that_is_given_up_keeps_its_place_until_it_returns() -> None:
+async def test_a_function_that_timed_out_keeps_its_place_until_it_returns() -> None:
     """Ours: hanging functions use up the places, not the machine (CAL-4)."""
     threads, gate = ThreadPool(_kind(1)), threading.Event()
 
@@ -109,9 +109,9 @@ async def test_large_work_runs_in_a_thread_and_small_work_does_not() -> None:
     assert await run_large(TenantId("ten_a"), MAX_INLINE_BYTES + 1, threading.get_ident) != own
 
 
-async def test_a_function_whose_call_is_over_waits_for_nothing() -> None:
+async def test_a_function_whose_call_has_ended_waits_for_nothing() -> None:
     """Ours: its further requests to the gateway are refused (CAL-4)."""
-    house, seen = Household(UpstreamClient()), threading.Event()
+    house, seen = HandlerBench(UpstreamClient()), threading.Event()
     raised: list[Exception] = []
 
     class Slow(TalkingPeer):
@@ -139,7 +139,7 @@ async def test_a_function_whose_call_is_over_waits_for_nothing() -> None:
 @pytest.mark.parametrize(
     "error", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), StopIteration(), GeneratorExit()]
 )
-async def test_whatever_a_function_raises_is_an_exception(error: BaseException) -> None:
+async def test_every_error_of_a_function_is_an_exception(error: BaseException) -> None:
     """Ours: nothing that a function raises ends the gateway (CAL-4)."""
 
     def raises() -> None:

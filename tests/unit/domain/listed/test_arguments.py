@@ -24,7 +24,7 @@ def test_arguments_arrive_under_their_stored_names(stored: list[str]) -> None:
     assert restore_arguments(dict.fromkeys(stored), renamed) == dict.fromkeys(stored)
 
 
-def test_a_renamed_argument_says_its_name() -> None:
+def test_a_renamed_argument_has_its_original_name() -> None:
     """Ours: a model distinguishes `sentAt>` and `sentAt<` (CLN-1)."""
     schema = {
         "type": "object",

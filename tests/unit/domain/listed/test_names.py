@@ -26,7 +26,7 @@ def test_each_listed_name_is_taken_by_every_client_and_calls_one_tool(stored: se
 
 
 @given(_SETS, _SETS)
-def test_a_neighbour_takes_no_name_from_a_stored_one(stored: set[str], others: set[str]) -> None:
+def test_a_new_tool_takes_no_name_from_a_stored_one(stored: set[str], others: set[str]) -> None:
     """Ours: a called name is never another tool because of a neighbour, but for a tool of exactly that name."""
     alone, together = ListedNames(stored), ListedNames(stored | others)
     for name in stored:

@@ -62,7 +62,7 @@ def _with_gaps(value: Any, chance: Random) -> Any:
 
 @settings(max_examples=at_least(300))
 @given(seed=st.integers(0, 2**40))
-def test_whatever_conforms_still_does_with_gaps(seed: int) -> None:
+def test_every_valid_result_stays_valid_with_gaps(seed: int) -> None:
     """Ours: for any schema, a conforming result is taken, and also one that lacks members or has null (TDF-5)."""
     chance = Random(seed)
     made = RandomSchemas(chance, oddity=0)

@@ -56,7 +56,7 @@ def _inside(schema: object) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_a_client_refuses_is_listed_otherwise(stored: dict[str, Any], listed: dict[str, Any]) -> None:
+def test_each_limit_of_a_client_has_an_accepted_form(stored: dict[str, Any], listed: dict[str, Any]) -> None:
     """Ours: each limit of the table has a form that its client takes (CLN-1)."""
     assert _inside(stored) == listed
 

@@ -42,7 +42,7 @@ def test_one_wrong_character_is_noticed(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "mcpg", "Bearer x", "mcpg_live__", "mcpg_live_" + "0" * 80, "\ud800", "é" * 90])
-def test_what_is_no_key_has_no_id(text: str) -> None:
+def test_a_text_that_is_no_key_has_no_id(text: str) -> None:
     """Ours: any text may be asked about; only keys of ours have an id."""
     assert key_id_of(text) is None
 

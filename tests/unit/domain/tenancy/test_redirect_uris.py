@@ -43,7 +43,7 @@ REFUSED = (
 )
 
 
-def test_what_a_client_may_be_sent_back_to() -> None:
+def test_permitted_redirect_uris() -> None:
     """Ours: https, the own machine and schemes of its own; nothing that runs or looks like one (IDN-2)."""
     assert [uri for uri in ACCEPTED if fault_of(uri, is_trusted=False) is not None] == []
     assert [uri for uri in REFUSED if fault_of(uri, is_trusted=False) is None] == []

@@ -62,7 +62,7 @@ def _selected(*, include: tuple[Rule, ...] = (), exclude: tuple[Rule, ...] = ())
         (Rule(families=(Family.TOOL,), safety=(Safety.SAFE,), tags=("pets",)), ["list_pets"]),
     ],
 )
-def test_a_rule_selects_what_meets_every_member_that_is_set(rule: Rule, selected: list[str]) -> None:
+def test_a_rule_selects_primitives_that_meet_every_member(rule: Rule, selected: list[str]) -> None:
     """Ours: every member of a rule narrows, a rule with none selects everything (CAP-1)."""
     assert _selected(include=(rule,)) == selected
 

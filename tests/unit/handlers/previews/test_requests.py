@@ -135,7 +135,7 @@ def test_a_text_without_an_end_is_blanked_to_its_end() -> None:
     assert blank_members('{"a": "token", "b": "c"}') == '{"a": "token", "b": "c"}'
 
 
-async def test_a_stored_credential_is_blanked_wherever_it_stands() -> None:
+async def test_a_stored_credential_is_blanked_in_every_place() -> None:
     """Ours: a caller that knows a stored credential cannot have it shown, encoded or not (TEN-4)."""
     held = (Credential(value="s3cr3t-value", username="bo"),)
     shown = await finish(ACME, "GET https://api/x?q=s3cr3t%2Dvalue\n\ns3cr3t-value", Redaction(), held)

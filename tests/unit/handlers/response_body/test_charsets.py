@@ -39,7 +39,7 @@ def test_a_codec_that_is_no_charset_is_not_used(name: str) -> None:
     assert decode_text(b"plain", f"charset={name}") == "plain"
 
 
-def test_an_xml_document_may_say_its_own_charset() -> None:
+def test_an_xml_document_may_declare_its_charset() -> None:
     """XML: the encoding declaration, where the content type has no charset."""
     body = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1")
 

@@ -79,7 +79,7 @@ async def test_pages_that_are_listed_or_named_by_tools_are_read(monkeypatch: pyt
     assert pages_in(again)["ui://b"] == page_digest(contents("other")) != read["ui://b"]
 
 
-async def test_a_source_without_review_or_pages_is_not_asked() -> None:
+async def test_pages_of_a_source_without_review_are_not_read() -> None:
     """DYN-5: pages that are not listed are listed all the same."""
     offer = offer_of(tool("one", "ui://b"), offered_tool("two"))
     found = await PageReader().add_pages(Pages(), offer, is_reviewed=False)

@@ -58,7 +58,7 @@ def test_a_gzip_of_several_members_is_read_to_its_end(padding: bytes) -> None:
         b"PK\x03\x04" + b"\0" * 100,
     ],
 )
-def test_what_may_not_be_in_an_archive_refuses_it(archive: bytes) -> None:
+def test_a_forbidden_entry_refuses_an_archive(archive: bytes) -> None:
     """Ours: links, devices, paths that leave the archive, names given twice and broken archives are refused (OAS-7)."""
     with pytest.raises(InvalidDocument) as caught:
         unpack(archive)

@@ -50,12 +50,12 @@ def test_a_cycle_over_files_is_kept_as_local_references() -> None:
     assert schema["$defs"]["keeper"]["properties"]["cares_for"]["items"] == {"$ref": "#/$defs/Animal"}
 
 
-def test_the_same_files_make_the_same_bytes_in_whatever_order_they_come() -> None:
+def test_the_same_files_make_the_same_bytes_in_every_order() -> None:
     """Ours: a bundle depends on the files alone."""
     assert made(dict(reversed(list(ZOO.items())))) == made(ZOO)
 
 
-def test_names_that_clash_say_where_they_come_from() -> None:
+def test_clashing_names_contain_their_file() -> None:
     """Ours: two files of one name become two components."""
     files = {
         "openapi.yaml": ROOT + "paths:\n  /x:\n    post:\n      requestBody: {content: {application/json: {schema: "
@@ -67,7 +67,7 @@ def test_names_that_clash_say_where_they_come_from() -> None:
     assert set(document(files)["components"]["schemas"]) == {"item", "b_item", "c_item"}
 
 
-def test_swagger_sections_take_what_its_files_hold() -> None:
+def test_swagger_sections_accept_their_own_objects() -> None:
     """OpenAPI 2.0: shared schemas are under `definitions`."""
     files = {
         "api.json": '{"swagger":"2.0","info":{},"host":"a.example","paths":{"/x":{"post":{"operationId":"op",'
@@ -140,7 +140,7 @@ def test_doubling_over_files_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("files", "entry", "says"),
+    ("files", "entry", "states"),
     [
         ({"a.yaml": "x: 1"}, None, "no file is"),
         ({"a.yaml": ROOT, "b.yaml": ROOT}, None, "a.yaml, b.yaml"),
@@ -149,10 +149,10 @@ def test_doubling_over_files_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_an_archive_without_one_document_is_refused(
-    files: dict[str, bytes | str], entry: str | None, says: str
+    files: dict[str, bytes | str], entry: str | None, states: str
 ) -> None:
     """Ours: the refusal names the file (OAS-7)."""
-    with pytest.raises(InvalidDocument, match=says):
+    with pytest.raises(InvalidDocument, match=states):
         made(files, entry)
 
 

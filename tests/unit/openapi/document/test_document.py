@@ -153,7 +153,7 @@ def test_the_number_of_values_is_limited() -> None:
         (b'{"openapi":"3.1.0","paths":[]}', "/paths"),
     ],
 )
-def test_what_is_no_openapi_is_refused_with_a_pointer(raw: bytes, pointer: str) -> None:
+def test_a_text_that_is_no_openapi_is_refused_with_a_pointer(raw: bytes, pointer: str) -> None:
     """Ours: the fault points at the member that is wrong."""
     assert [fault.pointer for fault in refusal(raw).faults] == [pointer]
 
@@ -194,7 +194,7 @@ def test_a_comment_in_json_is_named(raw: bytes, where: tuple[int, int]) -> None:
         b'<div id="swagger-ui" style="a: b">',
     ],
 )
-def test_a_page_is_told_from_a_document(raw: bytes) -> None:
+def test_a_page_differs_from_a_document(raw: bytes) -> None:
     """OAS-1: the refusal of an HTML page names it as one, and what to look for."""
     error = refusal(raw)
 

@@ -44,7 +44,7 @@ def test_host_path_and_schemes_make_the_server(more: dict[str, Any], origin: str
     assert (plan.origin, plan.path) == (origin, path)
 
 
-def test_without_a_host_the_document_says_it() -> None:
+def test_without_a_host_it_is_that_of_the_document() -> None:
     """Swagger 2.0: host and scheme default to those of the document."""
     raw = swagger({})
     assert only(raw, document_url="http://docs.example/s.json").plan.origin == "http://api.example.com"
@@ -58,7 +58,7 @@ def test_schemes_of_an_operation_count() -> None:
     assert only(swagger({"schemes": ["http"]}, schemes=["https"])).plan.origin == "http://api.example.com"
 
 
-def test_a_parameter_becomes_an_argument_with_all_it_says() -> None:
+def test_a_parameter_becomes_an_argument_with_all_its_constraints() -> None:
     """Swagger 2.0: types and limits belong to the parameter itself."""
     raw = parameter(
         **{"in": "query", "type": "integer", "minimum": 1, "format": "int32", "description": "d", "required": True}
@@ -202,14 +202,14 @@ def test_security_definitions_are_schemes() -> None:
     assert compile_it(raw).scheme_names == ("b", "k", "o")
 
 
-def test_what_is_produced_is_asked_for() -> None:
+def test_produced_media_types_are_requested() -> None:
     """Swagger 2.0: `produces`."""
     raw = swagger({"produces": ["text/csv"], "responses": {"200": {"description": "ok"}}})
 
     assert only(raw).plan.accept == "text/csv, */*;q=0.5"
 
 
-def test_methods_of_version_three_are_none() -> None:
+def test_methods_of_version_three_are_ignored() -> None:
     """Swagger 2.0: there is no trace, and no requestBody."""
     raw = swagger({"requestBody": {"content": {"application/json": {}}}})
 
@@ -227,7 +227,7 @@ def test_a_malformed_parameter_skips_its_operation(node: object) -> None:
     assert [report.status for report in compile_it(raw).report.operations] == [Status.SKIPPED, Status.OK]
 
 
-def test_a_path_item_may_stand_elsewhere() -> None:
+def test_a_path_item_may_be_a_reference() -> None:
     """Swagger 2.0: a local reference is followed, another one costs its path."""
     raw = swagger({})
     raw["x-items"] = {"shared": {"get": {"summary": "Shared"}}}

@@ -62,7 +62,7 @@ def test_any_json_can_be_a_body(schema: dict[str, Any]) -> None:
     assert body_of(schema) == schema
 
 
-def test_a_file_is_asked_for_as_a_file() -> None:
+def test_a_file_is_requested_as_a_file() -> None:
     """Ours: bytes are `{"base64", "filename", "content_type"}`."""
     listed = body_of({"type": "string", "format": "binary"}, media_type="application/octet-stream")
 
@@ -70,7 +70,7 @@ def test_a_file_is_asked_for_as_a_file() -> None:
     assert listed["required"] == ["base64"]
 
 
-def test_text_is_asked_for_as_text() -> None:
+def test_text_is_requested_as_text() -> None:
     """Ours: a text body is a string even where its schema has another type."""
     assert body_of({"type": "string", "maxLength": 5}, media_type="text/plain") == {"type": "string", "maxLength": 5}
     assert body_of(OBJECT, media_type="text/plain") == {"type": "string"}
@@ -94,7 +94,7 @@ def test_a_media_type_that_no_header_or_encoder_takes_is_not_sent(media_type: st
     assert fate(with_body({"type": "string"}, media_type=media_type)).status is Status.SKIPPED
 
 
-def test_form_fields_are_written_as_their_encoding_says() -> None:
+def test_form_fields_follow_their_encoding() -> None:
     """OpenAPI: `encoding` by property; without one objects are JSON and lists repeat."""
     schema: dict[str, Any] = {
         "allOf": [{"properties": {"plain": {"type": "string"}, "tags": {"type": "array", "items": {}}}}],

@@ -49,7 +49,7 @@ def counts(document: dict[str, Any]) -> ExampleCounts:
         ({"oneOf": [{"type": "null"}, {"type": "string", "format": "uri"}]}, "x", {"examples": ["x"]}),
     ],
 )
-def test_what_an_example_contradicts_is_relaxed(schema: Any, example: Any, listed: dict[str, Any]) -> None:
+def test_a_constraint_that_an_example_contradicts_is_relaxed(schema: Any, example: Any, listed: dict[str, Any]) -> None:
     """Ours: a document's own example is evidence of what its API takes (OAS-8)."""
     document = body(schema, example)
     found = input_of(document)
@@ -77,7 +77,7 @@ def test_a_closed_list_becomes_examples() -> None:
         ({"type": "object", "properties": {"a": {"type": "object", "required": ["b"]}}}, {"a": {}}),
     ],
 )
-def test_what_no_rule_covers_is_a_note_with_the_place(schema: Any, example: Any) -> None:
+def test_an_uncovered_example_is_a_note_with_the_place(schema: Any, example: Any) -> None:
     """Ours: an example of another shape is a blemish of the document; the tool loses nothing (OAS-3, OAS-8)."""
     document = with_body({"type": "object", "properties": {"x": {**schema, "example": example}}})
     (note,) = compile_it(document).report.notes
@@ -87,7 +87,7 @@ def test_what_no_rule_covers_is_a_note_with_the_place(schema: Any, example: Any)
     assert counts(document).refused == 1
 
 
-def test_what_a_whole_example_lacks_is_not_required_but_what_a_part_lacks_is() -> None:
+def test_members_missing_in_a_whole_example_become_optional() -> None:
     """Ours: the example of a request is complete, that of one property may be a sketch (OAS-8)."""
     pet: dict[str, Any] = {"type": "object", "properties": {"id": {}, "name": {}}, "required": ["id", "name"]}
     whole = with_body(
@@ -191,8 +191,8 @@ def test_examples_of_every_version_are_read(version: str) -> None:
             "paths": {"/x": {"get": {"parameters": [{**parameter, "type": "integer", "x-example": 7}]}}},
         }
     else:
-        said = {"example": 7} if version == "3.0.3" else {"examples": [7]}
-        document = with_parameter({**parameter, "schema": {"type": "integer", **said}}, version=version)
+        reported = {"example": 7} if version == "3.0.3" else {"examples": [7]}
+        document = with_parameter({**parameter, "schema": {"type": "integer", **reported}}, version=version)
 
     assert input_of(document)["properties"]["v"]["examples"] == [7]
 
@@ -200,7 +200,7 @@ def test_examples_of_every_version_are_read(version: str) -> None:
 @pytest.mark.parametrize(
     "example", ["x" * (MAX_EXAMPLE_BYTES + 1), [[[[["a"]]]]] * 20_000], ids=["long", "many values"]
 )
-def test_what_is_too_much_is_not_checked(example: Any) -> None:
+def test_a_huge_example_is_not_checked(example: Any) -> None:
     """Ours: an example may be huge; the operation stays as it is (OAS-8)."""
     found = compile_it(body({"type": "object"}, example))
 
@@ -248,7 +248,7 @@ def test_a_schema_that_its_examples_contradict_everywhere_still_makes_a_tool() -
     assert accepts(input_of(document), {"body": {}})
 
 
-def test_what_an_example_does_not_reach_costs_nothing() -> None:
+def test_schemas_that_no_example_reaches_cost_nothing() -> None:
     """Ours: the budget for compiled schemas counts those that an example reaches, not a whole grammar."""
     grammar = {f"rule{number}": {"type": "string", "description": "words " * 20} for number in range(500)}
     document = body({"$ref": "#/components/schemas/Search"}, *({"size": number} for number in range(20)))

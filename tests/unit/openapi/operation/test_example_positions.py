@@ -221,7 +221,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_refused_example_is_reported_where_it_stands(name: str) -> None:
+def test_a_refused_example_is_reported_at_its_place(name: str) -> None:
     """Ours: references, forms, merged paths and Swagger 2.0 lead to the position in the document (OAS-8)."""
     raw, expected = CASES[name]
 
@@ -281,7 +281,7 @@ def test_positions_in_files_begin_with_the_file(entry: str | None, url: str | No
         assert value_at(FILES[file], pointer) in ([1], 1)
 
 
-def test_thousands_of_equal_examples_are_told_apart() -> None:
+def test_thousands_of_equal_examples_have_their_own_positions() -> None:
     """Ours: each has its own position, found without a comparison with all others (OAS-8)."""
     properties = {f"p{number}": {**OBJECT, **BAD} for number in range(4000)}
     pointers = refused(post({"requestBody": json_body({"schema": {"properties": properties}})}))

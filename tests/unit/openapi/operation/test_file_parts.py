@@ -51,7 +51,7 @@ def fields_of(document: dict[str, Any]) -> dict[str, FieldPlan]:
         {"oneOf": [{"type": "string"}, {"$ref": "#/components/schemas/File"}]},
     ],
 )
-def test_every_way_to_write_a_file_asks_for_a_file(schema: dict[str, Any]) -> None:
+def test_every_declaration_of_a_file_becomes_a_file(schema: dict[str, Any]) -> None:
     """OpenAPI: `format: binary` before 3.1, `contentMediaType` since; also as one of several (3.1.1 section 4.8.14)."""
     document = in_parts({"f": schema}, components={"schemas": {"File": BINARY}})
     asked = input_of(document)["properties"]["body"]["properties"]["f"]
@@ -70,7 +70,7 @@ def test_every_way_to_write_a_file_asks_for_a_file(schema: dict[str, Any]) -> No
         {"type": "string"},
     ],
 )
-def test_text_that_only_stands_for_bytes_stays_text(schema: dict[str, Any]) -> None:
+def test_encoded_text_stays_text(schema: dict[str, Any]) -> None:
     """OpenAPI: base64 inside a text is text on the wire too."""
     field = fields_of(in_parts({"f": schema})).get("f", FieldPlan(name="f", is_verbatim=True))
 
@@ -154,7 +154,7 @@ def test_parts_are_planned_by_type_and_encoding() -> None:
     }
 
 
-def test_a_required_header_of_a_part_without_a_value_is_said() -> None:
+def test_a_required_header_of_a_part_without_a_value_is_reported() -> None:
     """Ours: a part that is not sent is in the report (OAS-3)."""
     headers = {"X-Free": {"required": True, "schema": {"type": "string"}}}
     report = fate(in_parts({"p": {"type": "string"}}, {"p": {"headers": headers}}))
@@ -233,7 +233,7 @@ def test_the_choice_does_not_take_the_name_of_a_parameter() -> None:
     assert ("Content-Type", JSON_PATCH) in request.headers
 
 
-def test_a_type_that_nothing_is_said_of_is_bytes() -> None:
+def test_a_media_type_without_a_schema_is_bytes() -> None:
     """OpenAPI 3.1: a media type without a schema is raw."""
     silent: list[dict[str, Any]] = [
         {"application/x-custom": {}},

@@ -63,7 +63,7 @@ def test_every_listed_tool_keeps_the_budget_of_one_tool(searched: Compilation) -
 
 
 @pytest.mark.parametrize("name", ["wide", "deep", "inline", "parameters", "enum", "choices", "arrays"])
-def test_what_is_listed_accepts_what_the_full_schema_accepts(name: str) -> None:
+def test_a_listed_schema_accepts_all_that_the_full_one_accepts(name: str) -> None:
     """Ours: a client that validates against the list refuses nothing that a call would take (OAS-9)."""
     value: Any = {"p0": "x"}
     match name:
@@ -199,7 +199,7 @@ def test_the_output_schema_is_the_first_to_go() -> None:
 
 
 @pytest.mark.parametrize(
-    ("levels", "omitted", "told"),
+    ("levels", "omitted", "notified"),
     [
         (
             3,
@@ -213,7 +213,7 @@ def test_the_output_schema_is_the_first_to_go() -> None:
         ),
     ],
 )
-def test_report_and_agent_are_told_every_step_and_no_other(levels: int, omitted: str, told: str) -> None:
+def test_report_and_agent_get_every_step_of_shortening(levels: int, omitted: str, notified: str) -> None:
     """Ours: a tool that lost only descriptions is not described as incomplete, and an earlier step is not forgotten
     (OAS-9).
     """
@@ -224,12 +224,12 @@ def test_report_and_agent_are_told_every_step_and_no_other(levels: int, omitted:
     listed = definition_of(only(document, output_schemas=True))
 
     assert note.startswith(f"{omitted} are omitted from the tool list: ")
-    assert listed["description"].rpartition("\n\n")[2].startswith(f"{told}: `get_endpoint_details` with ")
+    assert listed["description"].rpartition("\n\n")[2].startswith(f"{notified}: `get_endpoint_details` with ")
     assert (SHORTENED in json.dumps(listed["inputSchema"], ensure_ascii=False)) is (levels == 8)
     assert "Returns: 200, object (p0, p1" in listed["description"]
 
 
-def test_the_report_says_what_is_left_out_and_what_the_list_takes(searched: Compilation) -> None:
+def test_the_report_has_omitted_parts_and_the_size_of_the_list(searched: Compilation) -> None:
     """Ours: shortened tools are reported, and the list is compared with usual contexts (OAS-9)."""
     report = searched.report
     noted = [item for item in report.operations if item.notes]
@@ -270,7 +270,7 @@ def test_a_shortened_tool_refers_to_its_details_and_changes_with_them() -> None:
     assert '`get_endpoint_details` with the operation "op"' in definition_of(same)["description"]
 
 
-def test_names_of_arguments_are_kept_whatever_they_take() -> None:
+def test_names_of_arguments_are_always_kept() -> None:
     """Ours: a thousand arguments are a thousand names; nothing required is left out (OAS-9)."""
     parameters = [
         {"name": f"parameter-{number}", "in": "query", "required": number % 2 == 0, "schema": {"type": "string"}}
@@ -326,7 +326,7 @@ def test_many_middling_tools_keep_the_budget_of_a_list() -> None:
     assert not any("limit 2,000,000" in note for note in made.report.notes)
 
 
-def test_a_shortened_tool_lists_what_its_examples_relaxed() -> None:
+def test_a_shortened_tool_lists_relaxations_by_its_examples() -> None:
     """Ours: an example relaxes a shared schema also where an earlier tool was shortened with it (OAS-9)."""
     order = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 2}}}
     members = {name: {"$ref": f"#/components/schemas/{name}"} for name in ("Order", "Far")}

@@ -51,7 +51,7 @@ def test_path_parameters_are_always_required(style: str) -> None:
     assert (plan.style.value, plan.explode, plan.required) == (style, False, True)
 
 
-def test_reserved_characters_stay_only_where_asked() -> None:
+def test_reserved_characters_stay_only_where_permitted() -> None:
     """OpenAPI: `allowReserved` is false unless it is true."""
     assert plan_of({"in": "query", "allowReserved": True}).allow_reserved
     assert not plan_of({"in": "query"}).allow_reserved
@@ -186,7 +186,7 @@ def test_arguments_have_names_that_clients_take() -> None:
     ]
 
 
-def test_equal_names_are_told_apart_by_their_place() -> None:
+def test_equal_names_are_distinguished_by_their_place() -> None:
     """Ours: `{location}_{name}` for a name in two places or called `body`; a further clash is numbered."""
     raw = operation(
         {

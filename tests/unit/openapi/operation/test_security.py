@@ -43,7 +43,7 @@ def secured(security: Any, *, default: Any = None) -> dict[str, Any]:
         ("oidc", SchemeKind.BEARER, "Authorization"),
     ],
 )
-def test_a_scheme_says_where_its_credential_goes(name: str, kind: SchemeKind, field: str) -> None:
+def test_a_scheme_determines_the_place_of_its_credential(name: str, kind: SchemeKind, field: str) -> None:
     """OpenAPI: security schemes."""
     assert only(secured([{name: []}])).plan.security == ((SchemePlan(name=name, kind=kind, field=field),),)
 
@@ -110,7 +110,7 @@ def test_schemes_that_cannot_be_applied_leave_the_other_alternatives(name: str) 
 
 
 @pytest.mark.parametrize("security", [[{"mtls": []}], [{"digest": []}], [{"undeclared": []}], [7]])
-def test_without_a_usable_alternative_the_report_says_so(security: object) -> None:
+def test_without_a_usable_alternative_the_report_has_a_line(security: object) -> None:
     """Ours: the operation is called without a credential, and everybody knows."""
     report = fate(secured(security))
 
@@ -118,7 +118,7 @@ def test_without_a_usable_alternative_the_report_says_so(security: object) -> No
     assert "without a credential" in report.reasons[0]
 
 
-def test_what_can_be_applied_of_the_only_alternative_is_applied() -> None:
+def test_usable_parts_of_the_only_alternative_are_applied() -> None:
     """Ours: a client certificate that we do not have does not take the key away as well."""
     raw = secured([{"mtls": [], "key": []}])
 

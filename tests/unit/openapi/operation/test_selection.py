@@ -55,7 +55,7 @@ def test_rules_choose_operations(include: Any, exclude: Any, expected: list[str]
     assert [report.tool is None for report in made.report.operations].count(False) == len(expected)
 
 
-def test_what_is_not_chosen_is_accounted_for() -> None:
+def test_unselected_operations_are_accounted_for() -> None:
     """Ours: it is skipped with the reason, so that totals add up; a rule that never matches is a warning (OAS-3)."""
     made = compile_it(
         document(PETS),
@@ -93,7 +93,7 @@ def outline(**options: Any) -> Outline:
     return decode_outline(compile_it(library(), outline=True, **options).outline)[0]
 
 
-def test_query_tools_know_only_what_is_chosen() -> None:
+def test_query_tools_know_only_selected_operations() -> None:
     """Ours: neither the other operations nor the schemas and tags that only they lead to are shown (OAS-5)."""
     whole = outline()
     part = outline(include=rules({"operation_ids": ("listBooks",)}))
@@ -109,8 +109,8 @@ def test_query_tools_know_only_what_is_chosen() -> None:
 
 def levelled(root: Any, item: Any, own: Any, key: str = "x-mcp") -> OperationReport:
     """Result for an operation whose document, path item and self have this extension; `...` is none."""
-    said = [{} if value is ... else {key: value} for value in (root, item, own)]
-    return fate(document({"/x": {**said[1], "get": {"operationId": "op", **said[2]}}}, **said[0]))
+    reported = [{} if value is ... else {key: value} for value in (root, item, own)]
+    return fate(document({"/x": {**reported[1], "get": {"operationId": "op", **reported[2]}}}, **reported[0]))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def levelled(root: Any, item: Any, own: Any, key: str = "x-mcp") -> OperationRep
     ],
 )
 @pytest.mark.parametrize("key", ["x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool"])
-def test_the_nearest_wish_decides(root: Any, item: Any, own: Any, refused_by: str | None, key: str) -> None:
+def test_the_nearest_extension_decides(root: Any, item: Any, own: Any, refused_by: str | None, key: str) -> None:
     """Ours: an author's hint at operation, path item or document counts where the tenant has no rule (OAS-3)."""
     report = levelled(root, item, own, key)
 
@@ -144,7 +144,7 @@ def test_the_nearest_wish_decides(root: Any, item: Any, own: Any, refused_by: st
     assert (report.status is Status.SKIPPED) == (refused_by is not None)
 
 
-def test_the_tenants_rule_beats_the_documents_wish() -> None:
+def test_the_tenants_rule_overrides_the_documents_extension() -> None:
     """Ours: an include rule overrides the author's exclusion; an exclude rule overrides the author's inclusion."""
     unwanted = operation({"x-mcp": {"enabled": False, "name": "renamed"}})
 
@@ -153,7 +153,7 @@ def test_the_tenants_rule_beats_the_documents_wish() -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "3.0.3", "3.1.0"])
-def test_names_and_texts_are_taken_as_wished(version: str) -> None:
+def test_names_and_texts_of_extensions_are_used(version: str) -> None:
     """Ours: name, title and description of the author's, the name in characters that clients take (OAS-3)."""
     raw = operation(
         {
@@ -175,7 +175,7 @@ def test_names_and_texts_are_taken_as_wished(version: str) -> None:
     assert listed["description"] == "Deprecated. Finds it."
 
 
-def test_a_wish_for_a_name_does_not_rename_a_tool_unseen() -> None:
+def test_an_extension_does_not_rename_a_stored_tool() -> None:
     """Ours: an operation keeps the name of its tool; the report has the name of the document (OAS-3)."""
     raw = operation({"x-mcp": {"name": "fresh"}})
 
@@ -212,7 +212,7 @@ def test_a_document_makes_no_tool_safer(method: str, hint: object, level: Safety
 @pytest.mark.parametrize(
     "hint", ["no", 7, None, [], {"enabled": "no"}, {"name": 7, "title": "", "description": None}, {"hidden": 1}]
 )
-def test_a_malformed_wish_costs_a_warning_and_nothing_else(hint: object) -> None:
+def test_a_malformed_extension_costs_a_warning_and_nothing_else(hint: object) -> None:
     """Ours: one invalid extension is reported, and its operation is as it would be without (OAS-3)."""
     made = compile_it(operation({"x-mcp": hint}))
 

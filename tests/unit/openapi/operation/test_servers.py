@@ -81,7 +81,7 @@ def test_a_server_that_a_base_url_replaces_is_noted(root: str, own: str | None, 
         ("https://h/100%/{y}", ("https://h", "/100%25/%7Bw%7D/x", "")),
     ],
 )
-def test_a_server_url_is_taken_apart(url: str, expected: tuple[str, str, str]) -> None:
+def test_a_server_url_is_parsed(url: str, expected: tuple[str, str, str]) -> None:
     """RFC 3986: origin, encoded path and query."""
     assert target(at(url, variables={"y": {"default": "{w}"}})) == expected
 
@@ -106,7 +106,7 @@ def test_relative_servers_are_relative_to_the_document(url: str, origin: str) ->
     assert target(at(url), document_url="https://docs.example/specs/openapi.json") == (origin, "/v2/x", "")
 
 
-def test_without_servers_the_document_says_the_host() -> None:
+def test_without_servers_the_host_is_that_of_the_document() -> None:
     """OpenAPI: the default server is `/`."""
     raw = operation({})
     del raw["servers"]

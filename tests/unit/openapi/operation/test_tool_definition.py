@@ -28,7 +28,7 @@ def described(**node: Any) -> str:
         ({"description": "a\u200b\u202eb\x00\n\tc"}, "ab\n\tc"),
     ],
 )
-def test_a_description_says_what_the_document_says(node: dict[str, Any], text: str) -> None:
+def test_a_description_has_the_words_of_the_document(node: dict[str, Any], text: str) -> None:
     """Ours: summary and description, else method and path, nothing invisible."""
     assert described(**node) == text
 
@@ -105,7 +105,7 @@ def test_additional_operations_are_tools() -> None:
         (["bad\r\nX: y"], "application/json, */*;q=0.5"),
     ],
 )
-def test_json_is_asked_for_where_there_is_any(types: list[str], accept: str) -> None:
+def test_json_is_requested_where_it_is_declared(types: list[str], accept: str) -> None:
     """RFC 9110: Accept, from the declared successes."""
     declared: dict[str, Any] = {name: {} for name in types}
     answers: dict[str, Any] = {"200": {"content": declared}, "400": {"content": {"text/html": {}}}}

@@ -60,7 +60,7 @@ def found(words: WordIndex, query: str, field: str | None = None) -> list[str]:
         ("KÄUFER", "GET /käufer/ユーザー一覧"),
     ],
 )
-def test_words_find_what_is_meant(words: WordIndex, query: str, first: str) -> None:
+def test_words_find_the_meant_operation(words: WordIndex, query: str, first: str) -> None:
     """Ours: words in any order, case and form, in names written together, of any field; the method helps (OAS-5)."""
     assert found(words, query)[0] == first
 
@@ -72,7 +72,7 @@ def test_a_slip_of_the_pen_is_forgiven(words: WordIndex, query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "   ", "§", "qqqq", "x" * 2000, "zebra quagga"])
-def test_what_is_not_there_is_not_found(words: WordIndex, query: str) -> None:
+def test_a_missing_word_finds_nothing(words: WordIndex, query: str) -> None:
     """Ours: nothing is made up where no word fits."""
     assert found(words, query) == []
 
@@ -139,11 +139,11 @@ def test_members_of_bodies_and_descriptions_of_arguments_are_found() -> None:
         assert found(index, question) == ["POST /x"], question
 
 
-def test_what_is_remembered_of_a_document_is_bounded() -> None:
+def test_the_index_of_a_document_is_bounded() -> None:
     """Ours: a document made of nothing but different words costs no more than one of the largest real ones."""
     letters = random.Random(5)
     text = [" ".join("".join(letters.choices(string.ascii_lowercase, k=5)) for _ in range(330)) for _ in range(1000)]
-    hostile = [OutlinedOperation(method="GET", path=f"/p{n}", description=said) for n, said in enumerate(text)]
+    hostile = [OutlinedOperation(method="GET", path=f"/p{n}", description=reported) for n, reported in enumerate(text)]
     seen = WordIndex(hostile)
 
     assert seen.size <= 170 * MAX_POSTINGS
@@ -185,7 +185,7 @@ def test_the_nearest_name_is_suggested_first(wanted: str, names: list[str], firs
     assert suggest(wanted, names)[0] == first
 
 
-def test_a_suggestion_is_like_what_was_asked() -> None:
+def test_a_suggestion_is_similar_to_the_question() -> None:
     """Ours: at most five names, each like the wanted one; none at all rather than just any."""
     assert suggest("zzz", ["Book", "Author"]) == []
     assert len(suggest("Book", [f"Book{n}" for n in range(50)])) == 5
@@ -260,7 +260,7 @@ def test_a_question_computes_few_edit_distances() -> None:
 _PAIRS = list(itertools.permutations("abcdefghijklmn", 2))
 
 
-def test_every_field_of_a_hit_is_one_that_can_be_asked_for(words: WordIndex) -> None:
+def test_every_matched_field_can_be_searched(words: WordIndex) -> None:
     """Ours: `matchedFields` speaks the language of `searchIn`."""
     assert {field for hit in search(words, "customer id list people", None) for field in hit.fields} <= set(FIELDS)
 

@@ -29,7 +29,7 @@ def test_sizes_are_those_of_the_text(value: object, level: int) -> None:
 
 
 @given(st.dictionaries(st.text(max_size=30), VALUES, max_size=30), st.integers(2_000, 4_000))
-def test_what_fits_is_left_alone_and_what_does_not_is_cut(value: dict[str, Any], limit: int) -> None:
+def test_a_fitting_answer_is_unchanged_and_others_are_cut(value: dict[str, Any], limit: int) -> None:
     """Ours: the text is never longer than the limit."""
     large = {"whole": value, "more": [value] * 40}
     fitted = fit(large, limit=limit)
@@ -91,7 +91,7 @@ def test_names_too_long_for_a_pointer_are_cut_as_well() -> None:
     assert set(cast("Any", answer["schema"])["properties"]["a" * 1_999 + "…"]["$cut"]) == {"bytes"}
 
 
-def test_resolving_ends_before_readers_give_up() -> None:
+def test_resolving_ends_within_the_depth_of_readers() -> None:
     """Ours: answers go no deeper than JSON readers do; further in, references stay (OAS-5)."""
     links = {f"S{n}": nested({"$ref": f"#/components/schemas/S{n + 1}"}, 30) for n in range(30)}
     seen = view_of(document(**links, S30={"type": "string"}))
@@ -165,7 +165,7 @@ def test_the_overview_is_bounded(tagged: ApiView) -> None:
 @pytest.mark.parametrize(
     "pointer", ["schema", "/nothing", "/schema/~", "/schema/properties/-1", "/schema/enum/9999999999", "/" * 3_000]
 )
-def test_a_pointer_to_nothing_says_so(pointer: str) -> None:
+def test_a_pointer_without_a_target_is_an_error(pointer: str) -> None:
     """RFC 6901: a pointer that does not lead to a part of the answer is an error that names the parts (OAS-5)."""
     with pytest.raises(QueryRefused, match="nothing at the pointer") as refused:
         ask("get_schema_details", view_of(document(S={"enum": [1]})), name="S", pointer=pointer)

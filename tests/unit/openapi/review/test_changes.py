@@ -321,7 +321,7 @@ def test_operations_are_matched_by_method_and_path_not_by_name() -> None:
     assert changes.is_empty
 
 
-def test_an_operation_that_moves_is_gone_and_new_and_says_so() -> None:
+def test_a_moved_operation_is_removed_and_new() -> None:
     """Ours: another path under the same operationId is a breaking change, with both places (OAS-6)."""
 
     def move(document: Document) -> None:
@@ -356,7 +356,7 @@ def test_a_required_part_of_a_body_is_found_at_its_place() -> None:
     assert "argument_added" in kinds
 
 
-def test_results_are_judged_by_what_agents_receive() -> None:
+def test_results_are_judged_by_received_members() -> None:
     """Ours: a member of a result that goes is breaking, one that comes is not; the line about it is text (OAS-6)."""
 
     def answer(*names: str) -> Document:
@@ -375,7 +375,7 @@ def test_results_are_judged_by_what_agents_receive() -> None:
     assert [one.impacts for one in less] == [(Impact.BREAKING, Impact.TEXT)]
 
 
-def test_what_the_query_tools_show_is_compared_as_well() -> None:
+def test_texts_of_the_query_tools_are_compared() -> None:
     """Ours: a text in a response, an extension or the description of the document is read by agents (OAS-6)."""
     hidden: list[Callable[[Document], object]] = [
         lambda d: d["info"].update(description="Other."),

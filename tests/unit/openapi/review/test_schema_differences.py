@@ -64,7 +64,7 @@ def test_a_schema_that_takes_less_is_breaking_and_one_that_takes_more_is_wider(
     assert found(narrow, narrow) == []
 
 
-def test_another_value_of_what_cannot_be_ordered_is_breaking() -> None:
+def test_another_value_without_an_order_is_breaking() -> None:
     """Ours: two patterns, formats or steps are not compared as sets (OAS-6)."""
     for keyword, old, new in (("pattern", "^a", "^b"), ("format", "date", "uuid"), ("multipleOf", 2, 3)):
         assert found({keyword: old}, {keyword: new}) == [f"breaking /{keyword}"]
@@ -72,7 +72,7 @@ def test_another_value_of_what_cannot_be_ordered_is_breaking() -> None:
     assert found({"enum": ["a", "b"]}, {"enum": ["a", "c"]}) == ["breaking /enum", "widening /enum"]
 
 
-def test_what_is_only_read_is_text() -> None:
+def test_a_change_of_read_only_words_is_text() -> None:
     """Ours: titles, descriptions, defaults and examples change no call (OAS-6)."""
     for keyword in ("title", "description", "default", "examples", "deprecated", "$comment"):
         assert found({keyword: "a"}, {keyword: "b"}) == [f"text /{keyword}"]
@@ -224,7 +224,7 @@ def test_the_work_of_a_comparison_is_bounded() -> None:
     assert "was not compared" in last.new
 
 
-def test_excerpts_show_what_differs_and_what_is_invisible() -> None:
+def test_excerpts_show_differences_and_invisible_characters() -> None:
     """Ours: the end of a long text, and invisible characters, are visible to the reviewer (OAS-6)."""
     start = "A long description. " * 50
     old = {"description": start + "End."}

@@ -14,8 +14,8 @@ from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.review.limits import MAX_FINDINGS
 from tests.support.documents import pets
+from tests.support.manipulated_tools import poisoned_documents
 from tests.support.openapi import compile_it
-from tests.support.poisoned import poisoned_documents
 from tests.support.real_documents import RealDocument
 from tests.support.specs import all_specs, declared_operations
 from tests.support.versions import changes_between
@@ -41,7 +41,7 @@ def kinds(document: Any, **options: Any) -> set[str]:
     return {one.kind.value for one in compile_it(document, **options).report.findings}
 
 
-def test_poisoned_tools_are_found() -> None:
+def test_manipulated_tools_are_found() -> None:
     """Ours: of more than thirty published ways to poison a tool, nine in ten are found (OAS-6)."""
     found = {name: compile_it(document).report.findings for name, document in poisoned_documents().items()}
 
@@ -89,7 +89,7 @@ def test_a_phrase_that_is_divided_among_texts_is_found() -> None:
     assert kinds(document) == set()
 
 
-def test_what_an_import_removes_from_texts_is_reported_in_the_document() -> None:
+def test_text_that_an_import_removes_is_reported() -> None:
     """Ours: invisible characters and comments do not reach agents, but are a sign of manipulation (OAS-6)."""
     document = deepcopy(pets(URL))
     document["paths"]["/pets"]["get"]["description"] = "List\u202epets"
@@ -177,7 +177,7 @@ def test_texts_of_the_query_tools_are_searched() -> None:
         assert kinds(document, outline=True) == {"injected-instructions"}
 
 
-def test_findings_are_bounded_and_say_so() -> None:
+def test_findings_are_bounded_and_report_it() -> None:
     """Ours: a document of nothing but poison makes no endless report, and is never additive (OAS-6)."""
     answer = {"200": {"description": "ok"}}
     paths = {

@@ -97,7 +97,7 @@ def test_a_type_with_another_name_is_read_with_a_note(named: object, types: obje
         ([], {}, "object"),
     ],
 )
-def test_what_contradicts_itself_is_dropped_with_a_warning(schema: object, listed: object, warning: str) -> None:
+def test_a_contradiction_is_dropped_with_a_warning(schema: object, listed: object, warning: str) -> None:
     """Ours: a wrong part of a schema costs that part, and the report names it (OAS-4)."""
     assert body_of(schema) == listed
     assert warning in warnings_of(schema)
@@ -184,7 +184,7 @@ def test_siblings_of_a_reference_count_in_3_1_and_only_describe_in_3_0() -> None
         {"const": "abc", "nullable": True},
     ],
 )
-def test_null_is_allowed_beside_what_is_composed(schema: object) -> None:
+def test_null_is_permitted_beside_a_composition(schema: object) -> None:
     """OpenAPI 3.0: `nullable` beside a reference or composition allows null."""
     listed = input_of(with_body(schema, version="3.0.3", **components(A={"type": "string"})))
 

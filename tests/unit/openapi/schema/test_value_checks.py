@@ -17,7 +17,7 @@ def test_a_document_of_nothing_but_defaults_is_checked_to_a_limit() -> None:
     assert verdicts[-1]
 
 
-def test_what_cannot_be_checked_is_accepted() -> None:
+def test_an_uncheckable_default_is_accepted() -> None:
     """Ours: a default of another form costs nothing but itself, and null is allowed where the caller adds it."""
     checks = ValueChecks()
 

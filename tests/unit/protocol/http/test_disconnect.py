@@ -38,7 +38,7 @@ def client() -> _Client:
     return _Client()
 
 
-async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Client) -> None:
+async def test_a_disconnect_cancels_the_work_for_the_client(client: _Client) -> None:
     """2026-07-28, cancellation: closing the connection ends the request; what comes behind the block still runs."""
     with anyio.fail_after(30), DisconnectWatch(client.spawn).scope(client.receive) as disconnect:
         client.gone.set()
@@ -51,7 +51,7 @@ async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Clien
     await anyio.lowlevel.checkpoint()
 
 
-async def test_who_stays_gets_what_the_block_makes(client: _Client) -> None:
+async def test_a_connected_client_gets_the_result_of_the_block(client: _Client) -> None:
     """Ours: a later disconnect misses nothing, and nothing is cancelled any more."""
     with DisconnectWatch(client.spawn).scope(client.receive) as disconnect:
         while not client.looking:
@@ -80,7 +80,7 @@ async def test_an_error_of_the_block_is_not_hidden(client: _Client) -> None:
     assert not disconnect.cancelled_caught
 
 
-async def test_a_cancellation_from_outside_goes_on(client: _Client) -> None:
+async def test_an_outer_cancellation_propagates(client: _Client) -> None:
     """Ours: the end of the replica ends the block, and it does not count as a disconnect of the client."""
     begun = anyio.Event()
     leashes: list[CancelOnDisconnect] = []

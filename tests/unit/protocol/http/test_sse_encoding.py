@@ -31,7 +31,7 @@ def test_a_place_reads_back_as_it_was_written(place: StreamPosition) -> None:
 
 
 @pytest.mark.parametrize("more", ["t", "~0123456789abcdef"])
-def test_what_keeps_ids_apart_is_not_part_of_the_place(more: str) -> None:
+def test_suffixes_of_ids_are_not_part_of_the_place(more: str) -> None:
     """Ours: notices and primers have ids of their own for the same place."""
     assert parse_last_event_id(f"g/5-1/17{more}") == StreamPosition("g", "5-1", 17)
 
@@ -63,7 +63,7 @@ def test_anything_else_is_no_place(text: str) -> None:
         f"g/1-{2**64 - 1}/1",
     ],
 )
-def test_what_is_no_place_is_refused(text: str) -> None:
+def test_a_malformed_place_is_refused(text: str) -> None:
     """Ours: the form is checked to the last character (TEN-5)."""
     with pytest.raises(BadInput):
         parse_last_event_id(text)
@@ -74,10 +74,10 @@ def test_an_event_is_one_line_of_json_for_every_reader(text: str) -> None:
     """Ours: some clients end lines where the format does not; nothing of the value changes (SRV-1)."""
     raw = json.dumps({"text": text}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
-    said = sse_encoding.event(raw, "g/1-1/1").decode("utf-8", "surrogatepass")
+    reported = sse_encoding.event(raw, "g/1-1/1").decode("utf-8", "surrogatepass")
 
-    assert len(said.removesuffix("\n\n").splitlines()) == 3
-    assert json.loads(said.splitlines()[2].removeprefix("data: ")) == {"text": text}
+    assert len(reported.removesuffix("\n\n").splitlines()) == 3
+    assert json.loads(reported.splitlines()[2].removeprefix("data: ")) == {"text": text}
 
 
 def test_the_frames_are_as_the_format_has_them() -> None:

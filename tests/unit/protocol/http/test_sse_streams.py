@@ -34,7 +34,7 @@ async def test_every_silence_is_broken_by_a_comment_even_when_its_alarm_is_early
     assert wire.sent == [PING] * RESTS
 
 
-async def test_a_shorter_rest_says_nothing() -> None:
+async def test_a_shorter_pause_sends_nothing() -> None:
     """Ours: frequent checks send no more keep-alives (SRV-1)."""
     wire = _Wire(keep_alive_s=60)
 
@@ -44,7 +44,7 @@ async def test_a_shorter_rest_says_nothing() -> None:
     assert wire.sent == []
 
 
-async def test_whoever_is_woken_says_no_comment() -> None:
+async def test_a_woken_stream_sends_no_comment() -> None:
     """Ours: being woken ends the rest, before it begins as well (SRV-1)."""
     wire = _Wire()
     wire.stream.wake()

@@ -11,9 +11,9 @@ MANY: dict[str, Any] = {"role": "user", "content": [AUDIO]}
 
 def test_a_question_to_a_model_has_no_audio_where_that_is_unknown() -> None:
     """MCP: sampling messages of 2024-11-05 are text and images (SRV-1)."""
-    (said, many) = known_messages([{"role": "user", "content": AUDIO}, MANY], "2024-11-05")
+    (reported, many) = known_messages([{"role": "user", "content": AUDIO}, MANY], "2024-11-05")
 
-    assert (said["role"], said["content"]["type"]) == ("user", "text")
-    assert "audio/wav" in said["content"]["text"]
+    assert (reported["role"], reported["content"]["type"]) == ("user", "text")
+    assert "audio/wav" in reported["content"]["text"]
     assert many is MANY
     assert known_messages([{"role": "user", "content": AUDIO}], "2025-03-26") == [{"role": "user", "content": AUDIO}]

@@ -30,7 +30,7 @@ KINDS = ("elicitation", "elicitation.url", "sampling", "roots")
         ({"sampling": {}, "roots": {}}, {"sampling", "roots"}),
     ],
 )
-def test_a_client_can_what_it_declared(declared: dict[str, Any], able: set[str]) -> None:
+def test_a_client_has_its_declared_capabilities(declared: dict[str, Any], able: set[str]) -> None:
     """MCP: an empty elicitation capability is a form; nothing else is guessed (SRV-1)."""
     capabilities = ClientCapabilities.model_validate(declared, by_name=False)
 
@@ -95,7 +95,7 @@ FORM: dict[str, Any] = {
         ({"action": "cancel"}, None),
     ],
 )
-def test_what_was_filled_in_matches_the_form(answer: dict[str, Any], pointer: str | None) -> None:
+def test_a_filled_form_matches_its_schema(answer: dict[str, Any], pointer: str | None) -> None:
     """MCP: elicited content is validated against the schema that was asked for (SRV-1)."""
     question = InputRequest(kind="elicitation", params={"message": "x", "requestedSchema": FORM})
     if pointer is None:
@@ -127,7 +127,7 @@ def test_a_question_is_written_as_the_protocol_has_it() -> None:
     assert to_wire_request(InputRequest(kind="elicitation", params={"message": "x"}))["method"] == "elicitation/create"
 
 
-def test_levels_are_wanted_from_the_least_one_on() -> None:
+def test_levels_include_all_above() -> None:
     """MCP: at or above; what is no level wants nothing (SRV-1)."""
     assert tuple(levels_from("alert")) == ("alert", "emergency")
     assert len(tuple(levels_from("debug"))) == 8

@@ -24,13 +24,13 @@ async def test_many_changes_of_a_moment_are_one_notice() -> None:
     assert changes.take() == ()
 
 
-async def test_after_closing_nobody_is_told() -> None:
+async def test_after_closing_no_change_is_notified() -> None:
     """Ours: no timer outlives its stream."""
-    told: list[None] = []
-    changes = ListChangeDebouncer(lambda: told.append(None))
+    notified: list[None] = []
+    changes = ListChangeDebouncer(lambda: notified.append(None))
     changes.note_lists(Family.TOOL)
     changes.close()
     changes.close()
     await asyncio.sleep(DEBOUNCE_S * 1.5)
 
-    assert told == []
+    assert notified == []

@@ -15,9 +15,9 @@ class _Client:
     """Notifications, in order, with the work beside the call."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.notified: list[object] = []
         self.notes: list[tuple[LogLevel, object]] = []
-        self.heard = asyncio.Event()
+        self.received = asyncio.Event()
         self._beside: set[asyncio.Task[None]] = set()
         self.telling = NotificationThrottle(self._spawn, self._note)
 
@@ -31,38 +31,38 @@ class _Client:
 
     async def _note(self, level: LogLevel, data: object) -> None:
         self.notes.append((level, data))
-        self.heard.set()
+        self.received.set()
 
     async def progress(self, count: int) -> None:
         async def notify() -> None:
             await asyncio.sleep(0)
-            self.told.append(count)
-            self.heard.set()
+            self.notified.append(count)
+            self.received.set()
 
         await self.telling.progress(notify)
 
     async def log(self, level: LogLevel = "info") -> None:
         async def notify() -> None:
-            self.told.append(level)
+            self.notified.append(level)
 
         await self.telling.log(level, notify)
 
 
-async def test_a_burst_is_told_and_then_the_newest() -> None:
+async def test_a_burst_is_sent_and_then_the_newest() -> None:
     """Ours: progress that comes too fast is sent by its newest, soon, and not only at the end (TEN-5)."""
     client = _Client()
     for count in range(1000):
         await client.progress(count)
-    early = list(client.told)
+    early = list(client.notified)
     with anyio.fail_after(30):
-        while client.told[-1] != 999:
-            client.heard.clear()
-            await client.heard.wait()
+        while client.notified[-1] != 999:
+            client.received.clear()
+            await client.received.wait()
     await client.telling.close()
 
     assert early[:MAX_PER_S] == list(range(MAX_PER_S))
     assert len(early) < 900, "the machine took longer than this test can be"
-    assert client.told == sorted(client.told, key=_number), "progress went back"
+    assert client.notified == sorted(client.notified, key=_number), "progress went back"
     assert client.notes == []
 
 
@@ -71,14 +71,14 @@ def _number(value: object) -> int:
     return value
 
 
-async def test_what_is_held_back_is_told_before_the_end() -> None:
+async def test_held_messages_are_sent_before_the_end() -> None:
     """Ours: a call that ends at once loses no message (TEN-5)."""
     client = _Client()
     for count in range(MAX_PER_S + 100):
         await client.progress(count)
     await client.telling.close()
 
-    assert client.told[-1] == MAX_PER_S + 99
+    assert client.notified[-1] == MAX_PER_S + 99
 
 
 async def test_dropped_messages_are_counted_in_one_note() -> None:
@@ -89,10 +89,10 @@ async def test_dropped_messages_are_counted_in_one_note() -> None:
     await client.telling.close()
     await client.telling.close()
 
-    ((level, said),) = client.notes
-    dropped = 500 - len(client.told)
+    ((level, reported),) = client.notes
+    dropped = 500 - len(client.notified)
     assert 0 < dropped <= 500 - MAX_PER_S
-    assert str(said).startswith(f"{dropped} log messages of this call were dropped")
+    assert str(reported).startswith(f"{dropped} log messages of this call were dropped")
     assert level == "error"
 
 
@@ -101,9 +101,9 @@ async def test_the_note_comes_when_it_is_calm() -> None:
     client = _Client()
     for _ in range(200):
         await client.log("warning")
-    client.heard.clear()
+    client.received.clear()
     with anyio.fail_after(30):
-        await client.heard.wait()
+        await client.received.wait()
 
     assert client.notes[0][0] == "warning"
     await client.telling.close()
@@ -111,12 +111,12 @@ async def test_the_note_comes_when_it_is_calm() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, MAX_PER_S])
-async def test_what_is_within_measure_is_told_as_it_is(count: int) -> None:
+async def test_messages_within_the_limit_are_sent_unchanged(count: int) -> None:
     """Ours: the limit does not affect a moderate call."""
     client = _Client()
     for number in range(count):
         await client.progress(number)
     await client.telling.close()
 
-    assert client.told == list(range(count))
+    assert client.notified == list(range(count))
     assert client.notes == []

@@ -67,7 +67,7 @@ async def _done() -> bytes:
     return b"done"
 
 
-async def test_a_turn_ends_with_what_its_work_makes() -> None:
+async def test_a_turn_ends_with_the_result_of_its_work() -> None:
     """Ours: it was not cancelled, so nothing is added."""
     sink = _Kept()
     with _turn(RunningRequests(), sink=sink) as exchange:
@@ -78,7 +78,7 @@ async def test_a_turn_ends_with_what_its_work_makes() -> None:
 
 
 @pytest.mark.parametrize("how", ["request", "session", "tenant"])
-async def test_a_turn_that_ends_with_its_session_says_so_and_a_cancelled_one_has_no_answer(how: str) -> None:
+async def test_a_call_ended_by_its_session_is_answered_and_a_cancelled_one_is_not(how: str) -> None:
     """MCP: a cancelled request is not answered; ours: one that the server ends is (SRV-1)."""
     running, sink = RunningRequests(), _Kept()
     answers = sink.finished
@@ -123,7 +123,7 @@ async def test_only_the_named_turn_is_cancelled() -> None:
     assert not running.cancel(exchange.key)
 
 
-async def test_an_end_from_outside_is_told_and_goes_on() -> None:
+async def test_an_outer_end_is_notified_and_propagates() -> None:
     """Ours: when the replica ends, the client is notified first, and the cancellation is not swallowed (SRV-3)."""
     sink = _Kept()
     with anyio.CancelScope() as outside:

@@ -20,7 +20,7 @@ MEMBERS = st.dictionaries(SHORT, JSON, max_size=3)
 
 
 @given(st.dictionaries(SHORT, MEMBERS, max_size=3), MEMBERS)
-def test_what_was_learned_reads_back(answers: dict[str, Any], memory: dict[str, Any]) -> None:
+def test_stored_answers_read_back(answers: dict[str, Any], memory: dict[str, Any]) -> None:
     """Ours: nothing is lost between rounds (CAL-4)."""
     result = input_required(InputRequired({"ok": ASK}, {"answers": answers, "memory": memory}), nonce="n")
 
@@ -41,7 +41,7 @@ def test_a_client_is_not_made_to_carry_anything() -> None:
 
 
 @pytest.mark.parametrize("state", ["", "{", "[]", '{"answers":1}', '{"asked":{"x":"y"}}', "null"])
-def test_what_is_no_state_is_refused(state: str) -> None:
+def test_a_malformed_state_is_refused(state: str) -> None:
     """Ours: also behind a good seal only our own form is believed (TEN-5)."""
     with pytest.raises(MCPError) as caught:
         decode_state(state)

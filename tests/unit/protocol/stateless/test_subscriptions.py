@@ -91,7 +91,7 @@ def _listen(registry: Registry, catalogs: _Catalogs, *uris: str, **lists: bool) 
     return Subscription(registry, catalogs, SubscriptionFilter(resource_subscriptions=list(uris) or None, **lists))
 
 
-async def test_a_client_is_served_what_it_asked_for_and_can_have() -> None:
+async def test_a_client_gets_the_requested_and_permitted_lists() -> None:
     """MCP: lists that were not requested, not declared or may not be read are left out (RES-4)."""
     registry = _registry(README)
     subscription = _listen(
@@ -110,7 +110,7 @@ async def test_a_client_is_served_what_it_asked_for_and_can_have() -> None:
     )
 
 
-async def test_what_changes_twice_is_told_once_until_it_was_told() -> None:
+async def test_a_repeated_change_is_notified_once() -> None:
     """Ours: a client that reads slowly finds the newest state, not a queue (CAP-2)."""
     subscription = _listen(_registry(README, CHANGES), _Catalogs(), "docs://readme", "docs://changes")
     woken: list[None] = []
@@ -124,7 +124,7 @@ async def test_what_changes_twice_is_told_once_until_it_was_told() -> None:
     assert woken
 
 
-async def test_what_waits_is_not_told_to_whom_it_is_shown_no_more() -> None:
+async def test_pending_updates_of_hidden_resources_are_dropped() -> None:
     """Ours: a client that reads slowly gets no update of a resource that it may no longer read (RES-4, TEN-5)."""
     before = _registry(README, CHANGES)
     subscription = _listen(before, _Catalogs(), "docs://readme", "docs://changes")
@@ -136,14 +136,14 @@ async def test_what_waits_is_not_told_to_whom_it_is_shown_no_more() -> None:
     subscription.close()
 
 
-async def test_a_burst_of_updates_is_told_together() -> None:
+async def test_a_burst_of_updates_is_notified_together() -> None:
     """Ours: simultaneous changes wake a client once, each resource notified once and in its order (RES-4)."""
     subscriptions, registry = SubscriptionHub(_Catalogs(), cast(StreamLimiter, _Free())), _registry(README, CHANGES)
     wanted = SubscriptionFilter(resource_subscriptions=["docs://readme", "docs://changes"])
-    subscription, woken, told = await subscriptions.open(registry, wanted), asyncio.Event(), list[Any]()
+    subscription, woken, notified = await subscriptions.open(registry, wanted), asyncio.Event(), list[Any]()
 
     def wake() -> None:
-        told.append(list(subscription.drain()))
+        notified.append(list(subscription.drain()))
         woken.set()
 
     subscription.wake = wake
@@ -154,7 +154,7 @@ async def test_a_burst_of_updates_is_told_together() -> None:
         await woken.wait()
     await subscriptions.close(subscription)
 
-    assert told == [["docs://changes", "docs://readme"]]
+    assert notified == [["docs://changes", "docs://readme"]]
 
 
 async def test_an_update_waits_for_the_catalog_that_decides_about_it() -> None:
@@ -175,7 +175,7 @@ async def test_an_update_waits_for_the_catalog_that_decides_about_it() -> None:
     subscription.close()
 
 
-async def test_changed_lists_are_told_to_whom_they_were_promised() -> None:
+async def test_changed_lists_are_notified_as_requested() -> None:
     """MCP: only the kinds that were asked for (CAP-2)."""
     before = _registry(README)
     subscription = _listen(before, _Catalogs(), tools_list_changed=True)
@@ -212,7 +212,7 @@ async def test_a_listener_ends_with_its_tenant_its_key_and_its_replica() -> None
         await subscriptions.open(registry, SubscriptionFilter())
 
 
-async def test_the_sdks_way_of_telling_says_the_same() -> None:
+async def test_the_sdk_notifies_in_the_same_form() -> None:
     """MCP: acknowledged first, then what changes, then the final result, each with the subscription's id (RES-4)."""
     subscriptions, registry = SubscriptionHub(_Catalogs(), cast(StreamLimiter, _Free())), _registry(README)
     server: Server[Any] = Server("t", version="1")
@@ -231,7 +231,7 @@ async def test_the_sdks_way_of_telling_says_the_same() -> None:
         subscriptions.end_all()
 
     order = ["acknowledged", "resources/updated", '"resultType":"complete"']
-    places = [asked.said.index(word) for word in order]
+    places = [asked.reported.index(word) for word in order]
     assert places == sorted(places)
-    assert asked.said.count('"io.modelcontextprotocol/subscriptionId":1') == 3
+    assert asked.reported.count('"io.modelcontextprotocol/subscriptionId":1') == 3
     assert len(subscriptions) == 0

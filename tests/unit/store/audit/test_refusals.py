@@ -145,7 +145,7 @@ async def test_a_tenants_waiting_entries_delay_no_other_tenant() -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-async def test_what_cannot_be_written_is_counted_on(rounds: int) -> None:
+async def test_unwritten_refusals_are_counted(rounds: int) -> None:
     """Ours: refusals during an outage reach the trail after it, and noting one never fails (SAF-4)."""
     trail = Trail()
     async with RefusalTally(trail.write) as tally:
@@ -161,7 +161,7 @@ async def test_what_cannot_be_written_is_counted_on(rounds: int) -> None:
     assert trail.counts == {(ACME, "key:key_1"): 2}
 
 
-async def test_what_is_noted_at_the_end_is_written() -> None:
+async def test_noted_refusals_are_written_at_the_end() -> None:
     """Ours: a replica that stops writes what it has noted; a stranger is in a metric, and in no trail (SAF-4)."""
     trail = Trail()
     async with RefusalTally(trail.write) as tally:

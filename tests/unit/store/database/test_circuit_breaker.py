@@ -14,7 +14,7 @@ def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr("gateway.store.database.circuit_breaker.time.monotonic", lambda: now)
 
 
-def test_after_a_silence_one_asks_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_timeout_one_caller_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a server that hangs costs one caller at a time its timeout, the others nothing (SRV-4)."""
     silence = DatabaseBreaker(open_s=3)
     assert silence.may_ask()
@@ -30,7 +30,7 @@ def test_after_a_silence_one_asks_for_all(monkeypatch: pytest.MonkeyPatch) -> No
     assert [silence.may_ask() for _ in range(2)] == [True, True]
 
 
-async def test_patience_ends() -> None:
+async def test_a_wait_is_bounded() -> None:
     """Ours: a late answer is not awaited."""
     with anyio.fail_after(10):
         with pytest.raises(TimeoutError):
@@ -38,14 +38,14 @@ async def test_patience_ends() -> None:
                 await anyio.sleep_forever()
 
 
-async def test_what_comes_in_time_is_waited_for() -> None:
+async def test_an_answer_in_time_is_awaited() -> None:
     """Ours: and nothing ends later because of it."""
     async with bounded_wait(0.01):
         pass
     await anyio.sleep(0.05)
 
 
-async def test_whoever_slept_himself_waits_once_more() -> None:
+async def test_a_process_that_slept_waits_once_more() -> None:
     """Ours: a replica that was stopped for a while does not take it for the database's silence (SRV-4)."""
     answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with bounded_wait(0.2):

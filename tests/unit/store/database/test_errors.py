@@ -10,7 +10,7 @@ from gateway.store.database.errors import translate_connect_error
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "said", "to_the_operator"),
+    ("error", "kind", "reported", "to_the_operator"),
     [
         (
             ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED]"),
@@ -28,12 +28,12 @@ from gateway.store.database.errors import translate_connect_error
         (ConnectionRefusedError(), DatabaseUnavailable, "cannot be reached", "cannot be reached"),
     ],
 )
-def test_each_says_what_to_look_at(
-    error: Exception, kind: type[GatewayError], said: str, to_the_operator: str | None
+def test_each_error_names_its_remedy(
+    error: Exception, kind: type[GatewayError], reported: str, to_the_operator: str | None
 ) -> None:
     """Ours: a certificate that is not believed is no URL that cannot be read, though Python calls both ValueErrors."""
     translated = translate_connect_error(error)
 
     assert isinstance(translated, kind)
-    assert said in translated.message
+    assert reported in translated.message
     assert (to_the_operator or "") in (getattr(translated, "cause", "") or "")

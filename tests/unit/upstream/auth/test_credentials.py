@@ -63,7 +63,7 @@ def test_a_missing_credential_is_named_and_nothing_is_sent() -> None:
         apply(PLAIN, ((KEY, BEARER), (QUERY,)), stored(key="k"))
 
 
-def test_a_credential_replaces_what_an_argument_put_in_its_place() -> None:
+def test_a_credential_replaces_an_argument_in_its_place() -> None:
     """Ours: a caller can neither override nor double the stored credential."""
     request = UpstreamRequest(
         method="GET",

@@ -49,7 +49,7 @@ def test_every_address_reads_back(address: object, port: int) -> None:
 
 
 @given(st.text(max_size=40))
-def test_whatever_is_written_permits_its_own_host_only(text: str) -> None:
+def test_every_written_entry_permits_its_own_host_only(text: str) -> None:
     """Ours: no text is a wider permission than one host and one port (ISO-5)."""
     entry = read_entry(text)
     permitted = read_stored([text])

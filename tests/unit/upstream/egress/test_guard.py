@@ -104,7 +104,7 @@ def test_a_public_address_is_open(address: str) -> None:
 
 
 @given(st.ip_addresses())
-def test_what_python_calls_private_is_never_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+def test_private_addresses_of_python_are_never_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     """Ours: our table is stricter than the standard library's."""
     read = read_address(str(address))
 

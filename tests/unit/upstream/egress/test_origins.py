@@ -18,9 +18,7 @@ from gateway.upstream.egress.origins import read_url
         ("http://h:0/", "http://h:0", "h", 0, "h:0", "/"),
     ],
 )
-def test_a_url_is_an_origin_and_what_is_asked_for_there(
-    url: str, key: str, host: str, port: int, authority: str, target: str
-) -> None:
+def test_a_url_is_an_origin_and_a_target(url: str, key: str, host: str, port: int, authority: str, target: str) -> None:
     """RFC 9110 sections 4.2.3 and 7.2: the default port is no other origin, and Host omits it."""
     found = read_url(url)
 
@@ -31,7 +29,7 @@ def test_a_url_is_an_origin_and_what_is_asked_for_there(
 
 
 @pytest.mark.parametrize("url", ["http://h:65536/", "http://h:99999", "ftp://h/", "http://h/#f", "http:///", ""])
-def test_what_leads_nowhere_is_no_origin(url: str) -> None:
+def test_a_url_without_a_destination_has_no_origin(url: str) -> None:
     """Ours: it is refused before anything is looked up."""
     assert read_url(url) is None
 
@@ -39,7 +37,7 @@ def test_what_leads_nowhere_is_no_origin(url: str) -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "127.1", "2130706433", "0177.0.0.1", "0", "127.0.0.1.", "[::1]", "[1.2.3.4]"]
 )
-def test_what_looks_like_an_address_is_never_looked_up(host: str) -> None:
+def test_a_text_like_an_address_is_never_resolved(host: str) -> None:
     """Ours: the guard reads it as one or refuses it; no resolver finds another meaning."""
     found = read_url(f"http://{host}/")
 
@@ -48,7 +46,7 @@ def test_what_looks_like_an_address_is_never_looked_up(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["h", "1.example", "0x7f000001", "a.1"])
-def test_what_does_not_is_a_name(host: str) -> None:
+def test_all_other_hosts_are_names(host: str) -> None:
     """Ours: its addresses are judged."""
     found = read_url(f"http://{host}/")
 

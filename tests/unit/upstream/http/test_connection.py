@@ -146,7 +146,7 @@ def test_an_answer_that_ends_early_is_never_whole(answer: tuple[bytes, bytes, in
 
 
 @given(st.binary(max_size=300))
-def test_whatever_comes_is_an_answer_or_a_fault(noise: bytes) -> None:
+def test_every_input_is_an_answer_or_a_fault(noise: bytes) -> None:
     """Ours: no bytes make the client fail in another way."""
     for raw in (
         noise,
@@ -159,7 +159,7 @@ def test_whatever_comes_is_an_answer_or_a_fault(noise: bytes) -> None:
         assert isinstance(read, bytes) or read in (BrokenOff, Disconnected, Malformed)
 
 
-def test_reading_stops_while_nobody_takes_what_is_there() -> None:
+def test_reading_stops_without_a_reader() -> None:
     """Ours: and continues as soon as there is one."""
     bench = Bench()
     bench.connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + b"x" * 65536)

@@ -27,7 +27,7 @@ def post(first: BodyPlan, /, *others: BodyPlan, **arguments: object) -> tuple[by
 
 
 @given(JSON)
-def test_a_json_body_is_what_was_given(value: object) -> None:
+def test_a_json_body_is_the_given_value(value: object) -> None:
     """OpenAPI: the body argument is the JSON document, whatever its type."""
     raw, media_type = post(body_plan(), body=value)
 
@@ -50,7 +50,7 @@ def test_the_media_type_is_sent_as_the_document_writes_it(media_type: str) -> No
 
 
 @pytest.mark.parametrize("value", [float("nan"), {"a": [float("inf")]}, "\ud800", {1, 2}])
-def test_what_is_not_json_is_refused(value: object) -> None:
+def test_values_that_json_lacks_are_refused(value: object) -> None:
     """Ours: NaN, infinities and lone surrogates are an error of the arguments."""
     with pytest.raises(ArgumentsInvalid) as caught:
         post(body_plan(), body=value)
@@ -108,7 +108,7 @@ def test_a_form_without_field_plans_uses_the_defaults_of_openapi() -> None:
         (FieldPlan(name="a", allow_reserved=True), "p/q&r", [("a", "p/q&r")]),
     ],
 )
-def test_field_plans_say_how_a_property_is_written(
+def test_field_plans_determine_the_form_of_a_property(
     field: FieldPlan, value: object, pairs: list[tuple[str, str]]
 ) -> None:
     """OpenAPI: the Encoding Object of a form."""
@@ -179,7 +179,7 @@ def test_a_file_is_sent_as_its_bytes(media_type: str, value: object, raw: bytes,
         {"base64": "AA==", "content_type": 7},
     ],
 )
-def test_what_is_not_a_file_is_refused(value: object) -> None:
+def test_a_value_that_is_no_file_is_refused(value: object) -> None:
     """Ours: bytes are never guessed."""
     with pytest.raises(ArgumentsInvalid):
         post(body_plan(BodyKind.BYTES, "*/*"), body=value)

@@ -38,6 +38,6 @@ PARTS = BodyPlan(
         ([ANY, PARTS], {"g": FILE}, ANY),
     ],
 )
-def test_a_body_is_sent_as_what_can_carry_it(plans: list[BodyPlan], value: object, expected: BodyPlan) -> None:
+def test_a_body_is_sent_as_a_type_that_can_carry_it(plans: list[BodyPlan], value: object, expected: BodyPlan) -> None:
     """Ours: files as bytes or in parts, else the first type whose schema takes such values, else the first (OAS-2)."""
     assert fit(plans, value) is expected

@@ -97,7 +97,7 @@ def test_null_is_no_part_and_nothing_is_an_empty_body() -> None:
     assert body == f"--{boundary}--\r\n".encode()
 
 
-def test_files_have_names_and_types_even_where_nobody_gave_them() -> None:
+def test_files_have_default_names_and_types() -> None:
     """Ours: servers take a part for a file by its file name."""
     assert parts({"f": [file(), file(b"")]}, FieldPlan(name="f", is_file=True, is_list=True)) == [
         Part("f", "f", "application/octet-stream", PNG),
@@ -125,7 +125,7 @@ def test_the_type_of_a_file_is_one_that_is_declared(declared: str | None, own: s
     assert part.content_type == taken
 
 
-def test_declared_types_and_headers_stand_on_the_part() -> None:
+def test_declared_types_and_headers_belong_to_the_part() -> None:
     """OpenAPI: the Encoding Object."""
     fields = (
         FieldPlan(name="t", media_type="text/plain; charset=utf-8", headers=(("X-Kind", "note"),)),
@@ -194,7 +194,7 @@ def test_an_object_with_file_members_is_json_where_json_is_declared() -> None:
 
 
 @given(st.dictionaries(NAME, TEXT | st.binary(max_size=40), max_size=5))
-def test_python_multipart_reads_what_was_given(value: dict[str, str | bytes]) -> None:
+def test_python_multipart_reads_the_given_values(value: dict[str, str | bytes]) -> None:
     """Ours: a server's parser finds the same names, texts and bytes."""
     body, content_type = made({name: file(item) if isinstance(item, bytes) else item for name, item in value.items()})
 
@@ -239,13 +239,13 @@ def test_quotes_and_line_breaks_in_names_are_written_as_browsers_do() -> None:
 @pytest.mark.parametrize(
     "value", ["text", 1, {"f": {"base64": "!!"}}, {"f": {"base64": "eA==", "content_type": "no type\r\n"}}]
 )
-def test_what_cannot_be_parts_is_refused(value: object) -> None:
+def test_values_that_cannot_be_parts_are_refused(value: object) -> None:
     """Ours: an error of the arguments, and nothing is sent."""
     with pytest.raises(ArgumentsInvalid):
         made(value, FieldPlan(name="f", is_file=True))
 
 
-def test_an_object_where_the_document_wants_text_is_refused() -> None:
+def test_an_object_in_the_place_of_text_is_refused() -> None:
     """Ours: there is no guess at an object as an image."""
     with pytest.raises(ArgumentsInvalid):
         made({"f": {"k": 1}}, FieldPlan(name="f", media_type="image/png"))

@@ -104,7 +104,7 @@ def test_other_values_are_encoded_whole(value: object, written: str) -> None:
 
 @settings(max_examples=at_least(500))
 @given(st.text(st.sampled_from("ab./\\%2eEfF5cC;?#: \x00\n~é"), max_size=8))
-def test_whatever_is_given_the_path_keeps_its_segments_and_the_origin(value: str) -> None:
+def test_every_value_keeps_the_path_segments_and_the_origin(value: str) -> None:
     """Ours: a value is refused or arrives as exactly one segment, and reads back as it was given."""
     made = plan(parameter(Location.PATH, "id"), path="/u/{0}/x")
 
@@ -172,7 +172,7 @@ def test_literal_braces_and_several_values_in_one_segment() -> None:
 
 
 @pytest.mark.parametrize("path", ["/a/../b", "/a/%2e%2e/b", "/{1}", "/{0}", "no-slash", "/a b", "/a?b=c#d"])
-def test_a_plan_whose_path_cannot_be_sent_is_refused_at_once(path: str) -> None:
+def test_a_plan_with_an_unsendable_path_is_refused_at_once(path: str) -> None:
     """Ours: a bad plan is found when it is compiled, not when it is called."""
     with pytest.raises(NotYetSupported):
         RequestBuilder(plan(parameter(Location.QUERY, "q"), path=path))

@@ -30,7 +30,7 @@ def reserved(name: str, *, explode: bool = False) -> ParameterPlan:
         ("a&b#c[d]e+f g", "a%26b%23c%5Bd%5De%2Bf%20g"),
     ],
 )
-def test_allow_reserved_keeps_what_cannot_end_the_value(value: str, written: str) -> None:
+def test_allow_reserved_keeps_harmless_characters(value: str, written: str) -> None:
     """OpenAPI: reserved characters and percent-triples pass, those with a meaning in queries are encoded."""
     assert target(plan(reserved("q")), q=value) == f"/x?q={written}"
 

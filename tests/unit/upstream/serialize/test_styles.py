@@ -40,9 +40,7 @@ JSON_KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
         (Style.MATRIX, True, OBJECT, ";R=100;G=200;B=150"),
     ],
 )
-def test_path_values_are_written_as_the_style_table_says(
-    style: Style, explode: bool, value: object, written: str
-) -> None:
+def test_path_values_follow_the_style_table(style: Style, explode: bool, value: object, written: str) -> None:
     """OpenAPI: style values of path parameters (3.0.4 section 4.8.12.2)."""
     made = plan(parameter(Location.PATH, style=style, explode=explode), path="/u/{0}/x")
 
@@ -72,9 +70,7 @@ def test_path_values_are_written_as_the_style_table_says(
         (Style.DEEP_OBJECT, True, "blue", "color=blue"),
     ],
 )
-def test_query_values_are_written_as_the_style_table_says(
-    style: Style, explode: bool, value: object, written: str
-) -> None:
+def test_query_values_follow_the_style_table(style: Style, explode: bool, value: object, written: str) -> None:
     """OpenAPI: style values of query parameters; nested deepObject as the libraries do that named it."""
     made = plan(parameter(Location.QUERY, style=style, explode=explode))
 
@@ -105,7 +101,7 @@ def test_scalars_are_written_as_json_writes_them_and_percent_encoded(value: obje
 @pytest.mark.parametrize("style", [Style.FORM, Style.SPACE, Style.PIPE, Style.DEEP_OBJECT])
 @pytest.mark.parametrize("explode", [True, False])
 @pytest.mark.parametrize("value", [[], {}, [None], {"a": None}, None])
-def test_what_is_empty_or_null_is_not_sent_in_a_query(style: Style, explode: bool, value: object) -> None:
+def test_empty_and_null_values_are_not_sent_in_a_query(style: Style, explode: bool, value: object) -> None:
     """RFC 6570: undefined members and lists without members produce nothing."""
     assert target(plan(parameter(Location.QUERY, style=style, explode=explode)), color=value) == "/x"
 
@@ -154,7 +150,7 @@ def test_values_without_a_written_form_are_refused(value: object) -> None:
         (False, "", ""),
     ],
 )
-def test_header_values_are_written_as_the_style_table_says(explode: bool, value: object, written: str) -> None:
+def test_header_values_follow_the_style_table(explode: bool, value: object, written: str) -> None:
     """OpenAPI: style simple in headers, without percent-encoding."""
     request = sent(plan(parameter(Location.HEADER, "X-Color", explode=explode)), **{"X-Color": value})
 
@@ -172,7 +168,7 @@ def test_header_values_are_written_as_the_style_table_says(explode: bool, value:
         (False, 'a; b="c",\\', "color=a%3B%20b%3D%22c%22%2C%5C"),
     ],
 )
-def test_cookie_values_are_written_as_the_style_table_says(explode: bool, value: object, written: str) -> None:
+def test_cookie_values_follow_the_style_table(explode: bool, value: object, written: str) -> None:
     """OpenAPI: style form in cookies; exploded members are cookies of their own, and no value can add one."""
     request = sent(plan(parameter(Location.COOKIE, explode=explode)), color=value)
 

@@ -70,7 +70,7 @@ def test_the_examples_of_openapi(schema: dict[str, Any], value: object, written:
     assert prop(schema, value) == written
 
 
-def test_attributes_stand_on_their_element() -> None:
+def test_attributes_belong_to_their_element() -> None:
     """OpenAPI: `attribute`, also with a prefix whose namespace is declared there."""
     schema = {
         "type": "object",
@@ -206,7 +206,7 @@ def test_attributes_read_back(name: str, value: str) -> None:
     "value",
     [{"a b": 1}, {"1a": 1}, {"a": "\x00"}, {"a": "\ud800"}, {"<x>": 1}, {"": 1}, {"a": {"b\n": 1}}],
 )
-def test_what_cannot_stand_in_xml_is_refused(value: object) -> None:
+def test_characters_that_xml_lacks_are_refused(value: object) -> None:
     """XML 1.0: names and characters that no document has."""
     with pytest.raises(Unwritable):
         xml_writer((XmlNode(),), 0, "r")(value)

@@ -32,7 +32,7 @@ STORED = Door(rules=("a", "b"), lock="closed", color="red")
         (Door(rules=("a", "b")), {"rules", "lock"}, []),
     ],
 )
-def test_a_replacement_names_what_it_would_remove(wanted: Door, sent: set[str], places: list[str]) -> None:
+def test_a_replacement_names_removed_members(wanted: Door, sent: set[str], places: list[str]) -> None:
     """Ours: a PUT of an older client removes no stored rule, and no restriction that it does not mention (ADM-1)."""
     members = settable(Door)
     values = {one.name: getattr(wanted, one.name) for one in members}

@@ -12,7 +12,7 @@ from gateway.web.html.sealed_cookies import SealedCookies
 from gateway.web.people.sessions import PersonSessions
 
 KEY = b"k" * 32
-NOBODY = TenantIssuers(tenant=TenantId("ten_1"), issuers=())
+NO_ISSUERS = TenantIssuers(tenant=TenantId("ten_1"), issuers=())
 
 
 class _Unread:
@@ -35,9 +35,9 @@ async def test_a_cookie_of_the_other_transport_is_no_session(is_secure: bool) ->
     """Ours: a neighbour who can set plain cookies brings no session to a browser that uses TLS (IDN-2)."""
     sessions = PersonSessions([KEY], cast("CatalogContext", cast("Any", _Unread())))
 
-    assert await sessions.find("acme", NOBODY, _cookies(is_secure=not is_secure), is_secure=is_secure) is None
+    assert await sessions.find("acme", NO_ISSUERS, _cookies(is_secure=not is_secure), is_secure=is_secure) is None
     with pytest.raises(AssertionError, match="looked up"):
-        await sessions.find("acme", NOBODY, _cookies(is_secure=is_secure), is_secure=is_secure)
+        await sessions.find("acme", NO_ISSUERS, _cookies(is_secure=is_secure), is_secure=is_secure)
 
 
 def test_a_cookie_has_its_name_sealed_in_and_ends() -> None:

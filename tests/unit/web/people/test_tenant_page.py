@@ -11,7 +11,7 @@ from gateway.web.people.sign_in import SignInPages
 from gateway.web.people.tenant_page import PeoplePage
 
 
-async def test_a_strangers_request_looks_up_nothing() -> None:
+async def test_an_unauthenticated_request_looks_up_nothing() -> None:
     """Ours: neither time nor limits reveal to a stranger whether a tenant exists (IDN-2)."""
     nothing: Any = None
     keys = [bytes(32)]

@@ -78,7 +78,7 @@ async def test_buffers_are_read(tmp_path: Path) -> None:
         }
 
 
-async def test_what_is_not_text_or_too_large_or_not_listed(tmp_path: Path) -> None:
+async def test_binary_large_and_unlisted_buffers(tmp_path: Path) -> None:
     """Ours: bytes arrive as a blob, a file beyond the limit is refused whole, other buffers do not exist (RES-1)."""
     (tmp_path / "bytes").write_bytes(b"a\xff\nb\n")
     (tmp_path / "large").write_bytes(b"x" * 5_000_000 + b"\n")
@@ -142,7 +142,7 @@ async def test_diagnostics_and_the_selection_are_read(tmp_path: Path) -> None:
         assert (after["active"], after["text"]) == (False, "fir\nzwe")
 
 
-async def test_changes_are_reported_to_who_subscribed(tmp_path: Path) -> None:
+async def test_changes_are_reported_to_subscribers(tmp_path: Path) -> None:
     """Ours: each subscribed resource by its URI, no other; nothing is left in the editor afterwards (RES-4)."""
     async with running_editor(tmp_path, setup("")) as editor, attached(editor.address) as idle:
         async with attached(editor.address) as one:

@@ -272,7 +272,7 @@ async def test_a_cancelled_call_is_cancelled_in_the_editor(tmp_path: Path) -> No
         await until(one, "vim.g.stopped == true")
 
 
-async def test_what_runs_ends_with_the_attachment(tmp_path: Path) -> None:
+async def test_running_calls_end_with_the_attachment(tmp_path: Path) -> None:
     """Ours: detaching cancels the calls that an editor runs for the gateway (DYN-1)."""
     async with running_editor(tmp_path, setup(f"{NEVER}, {EVAL}")) as editor, attached(editor.address) as other:
         async with attached(editor.address) as one:
@@ -431,7 +431,7 @@ async def test_a_withdrawn_permission_ends_the_attachment(tmp_path: Path) -> Non
             assert "no longer allows" in await one.attachment.wait_closed()
 
 
-async def test_a_crowd_of_calls_is_refused_beyond_the_limit(tmp_path: Path) -> None:
+async def test_calls_beyond_the_limit_of_an_attachment_are_refused(tmp_path: Path) -> None:
     """Ours: sixteen requests of one attachment run at once; the next is refused, and each ends (ISO-3)."""
     async with running_editor(tmp_path, setup(f"{NEVER}, {NAME}")) as editor, attached(editor.address) as one:
         calls = [asyncio.create_task(one.call("never")) for _ in range(16)]

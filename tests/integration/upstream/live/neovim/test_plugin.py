@@ -94,7 +94,7 @@ def test_the_command_shows_tools_faults_and_gateways(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["nil", "3", "{}", "{ custom_tools = 3 }", "{ custom_tools = { 1, 2 } }"])
-def test_setup_survives_what_it_is_given(tmp_path: Path, given: str) -> None:
+def test_setup_survives_wrong_configurations(tmp_path: Path, given: str) -> None:
     """Ours: a wrong configuration is an error message, never an error at the start of the editor (DYN-3)."""
     shown = run_in_editor(
         tmp_path, f'local MCP = require("mcp_gateway") MCP.setup({given}) say(MCP.get_registered_tools())'

@@ -17,7 +17,7 @@ def test_the_tree_has_no_new_limit_without_an_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "text", "said"),
+    ("module", "text", "reported"),
     [
         ("gateway/a/b.py", "_MAX_ROWS = 5\n", "_MAX_ROWS belongs into the limits.py"),
         ("gateway/a/b.py", "MIN_AGE = timedelta(minutes=1)\n", "MIN_AGE belongs into the limits.py"),
@@ -32,10 +32,10 @@ def test_the_tree_has_no_new_limit_without_an_address() -> None:
         ("gateway/a/b.py", "_MAX_NAMES = ('a', 'b')\nROWS = 5\n", ""),
     ],
 )
-def test_a_limit_has_an_address_and_a_reason(module: str, text: str, said: str) -> None:
+def test_a_limit_has_an_address_and_a_reason(module: str, text: str, reported: str) -> None:
     """Ours: the name marks a number as a limit; texts and other names are none."""
     found = list(complaints(list(bounds_of(text, module)), []))
-    assert [one for one in found if said in one] if said else found == []
+    assert [one for one in found if reported in one] if reported else found == []
 
 
 def test_a_copy_beside_the_limits_is_found() -> None:

@@ -5,7 +5,7 @@ import anyio
 from tests.support.timers import Timers
 
 
-def test_what_is_due_is_called_in_its_order_and_once() -> None:
+def test_due_timers_run_in_order_and_once() -> None:
     """Ours: also a timer that a due call sets again, if that is due too."""
     timers, called = Timers(), list[str]()
     timers.call_later(3, called.append, "late")

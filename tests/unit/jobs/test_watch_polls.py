@@ -55,7 +55,7 @@ def test_the_body_decides(answer: FullResponse, is_other: bool) -> None:
     assert (compare_response(FIRST, answer, now=LATER).changed_at == LATER) is is_other
 
 
-def test_a_look_asks_only_for_what_is_new() -> None:
+def test_a_poll_requests_only_new_content() -> None:
     """RFC 9110: If-None-Match and If-Modified-Since repeat what was received."""
     assert make_request(WATCH).headers == (("Accept", "*/*"),)
     assert make_request(replace(WATCH, status=FIRST)).headers == (

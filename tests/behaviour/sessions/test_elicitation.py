@@ -59,8 +59,8 @@ async def test_content_that_does_not_match_the_form_ends_the_call(talk: Talk, mo
 
     for refused, place in ((wrong, "/confirm: "), (empty, "/: ")):
         assert refused.is_error
-        said = cast(TextContent, refused.content[0]).text
-        assert said.startswith("the client's response does not match the schema of its form\n" + place)
+        reported = cast(TextContent, refused.content[0]).text
+        assert reported.startswith("the client's response does not match the schema of its form\n" + place)
         assert (refused.meta or {})["gateway/error"]["code"] == "call.client_silent"
     assert cast(TextContent, right.content[0]).text == "accept true"
 
@@ -82,7 +82,7 @@ async def test_a_page_is_opened_where_the_client_can(talk: Talk) -> None:
     ("name", "capabilities"),
     [("danger", {}), ("page", {"elicitation": {}}), ("sample", {"elicitation": {}}), ("roots", {"sampling": {}})],
 )
-async def test_a_client_is_not_asked_what_it_did_not_declare(
+async def test_a_client_is_asked_only_for_declared_capabilities(
     talk: Talk, name: str, capabilities: dict[str, Any]
 ) -> None:
     """MCP: only declared capabilities are used; otherwise the call fails with a result that names the missing one
@@ -99,10 +99,10 @@ async def test_a_client_is_not_asked_what_it_did_not_declare(
 async def test_sampling_and_roots_are_passed_through(talk: Talk) -> None:
     """MCP: both are the client's to answer (SRV-1)."""
     wire = await talk.wire(sampling={}, roots={})
-    said = {"role": "assistant", "content": {"type": "text", "text": "hello"}, "model": "m"}
+    reported = {"role": "assistant", "content": {"type": "text", "text": "hello"}, "model": "m"}
     async with wire.streaming(talk.replicas.a, call("sample")) as events:
         asked = await events.message()
-        await wire.answer(talk.replicas.b, asked, said)
+        await wire.answer(talk.replicas.b, asked, reported)
         sampled = await events.message()
     async with wire.streaming(talk.replicas.b, call("roots")) as events:
         listing = await events.message()
@@ -163,14 +163,14 @@ async def test_a_resumed_stream_brings_the_question_again(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reported",
     [{"action": "perhaps"}, {}, {"action": "accept", "content": {"confirm": {"deep": 1}}}],
 )
-async def test_what_is_no_answer_fails_the_call(talk: Talk, said: dict[str, Any]) -> None:
+async def test_an_invalid_answer_fails_the_call(talk: Talk, reported: dict[str, Any]) -> None:
     """Ours: a handler never sees something else than what it asked for (SRV-1)."""
     wire = await talk.wire(elicitation={})
     async with wire.streaming(talk.replicas.a, call("danger")) as events:
-        await wire.answer(talk.replicas.b, await events.message(), said)
+        await wire.answer(talk.replicas.b, await events.message(), reported)
         answer = await events.message()
 
     assert "error" in answer or answer["result"]["isError"]
@@ -206,10 +206,10 @@ async def test_a_call_that_is_cancelled_takes_its_question_back(talk: Talk) -> N
     async with wire.streaming(talk.replicas.a, call("danger")) as events:
         asked = await events.message()
         await wire.notify(talk.replicas.b, "notifications/cancelled", {"requestId": 1})
-        said = [event.message for event in await events.rest()]
+        reported = [event.message for event in await events.rest()]
 
-    assert [each["method"] for each in said] == ["notifications/cancelled"]
-    assert said[0]["params"]["requestId"] == asked["id"]
+    assert [each["method"] for each in reported] == ["notifications/cancelled"]
+    assert reported[0]["params"]["requestId"] == asked["id"]
 
 
 async def test_a_call_can_be_cancelled_at_any_replica(own_talk: Talk) -> None:
@@ -246,7 +246,7 @@ async def test_a_plain_call_can_be_cancelled_too(talk: Talk) -> None:
     assert _text(again.json()) == "hello you"  # its id is free
 
 
-async def test_cancelling_what_is_not_running_does_nothing(talk: Talk) -> None:
+async def test_cancelling_an_ended_request_does_nothing(talk: Talk) -> None:
     """MCP: a cancellation that comes too late, names nothing or another session's request is ignored (SRV-1)."""
     wire, other = await talk.wire(), await talk.wire()
     talk.upstream.gate = asyncio.Event()
@@ -268,8 +268,8 @@ async def test_the_log_level_is_the_sessions_and_holds_everywhere(talk: Talk) ->
 
     async def levels() -> list[str]:
         async with wire.streaming(talk.replicas.a, call("chatter")) as events:
-            said = [event.message for event in await events.rest() if event.data]
-        return [each["params"]["level"] for each in said if each.get("method") == "notifications/message"]
+            reported = [event.message for event in await events.rest() if event.data]
+        return [each["params"]["level"] for each in reported if each.get("method") == "notifications/message"]
 
     assert await levels() == ["debug", "error"]
     body = {"jsonrpc": "2.0", "id": 5, "method": "logging/setLevel", "params": {"level": "warning"}}
@@ -289,7 +289,7 @@ async def test_pings_go_both_ways(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_a_call_that_tells_too_much_is_held_to_a_measure(own_talk: Talk, mode: Mode) -> None:
+async def test_notifications_of_a_call_are_throttled(own_talk: Talk, mode: Mode) -> None:
     """Ours: in both eras the newest of its progress is sent, and the number of suppressed log messages (TEN-5,
     SRV-1).
     """
@@ -298,23 +298,23 @@ async def test_a_call_that_tells_too_much_is_held_to_a_measure(own_talk: Talk, m
     steps += [{"progress": {"progress": n, "total": last}} for n in range(1, last + 1)]
     flood = {"kind": "steps", "steps": [*steps, {"return": {"text": "done"}}]}
     await add(own_talk.gateway, own_talk.slug, "tools", tool("flood", flood, safety="safe"))
-    told: list[float] = []
+    notified: list[float] = []
     logged: list[Any] = []
 
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
+    async def receive(progress: float, total: float | None, message: str | None) -> None:
         del total, message
-        told.append(progress)
+        notified.append(progress)
 
     async def note(params: LoggingMessageNotificationParams) -> None:
         logged.append(params.data)
 
     meta = cast(RequestParamsMeta, {LOG_LEVEL_META_KEY: "debug"} if mode == "2026-07-28" else {})
     async with own_talk.replicas.client(own_talk.slug, own_talk.key, mode, logging_callback=note) as client:
-        answer = await client.call_tool("flood", {}, progress_callback=hear, meta=meta)
+        answer = await client.call_tool("flood", {}, progress_callback=receive, meta=meta)
 
     assert not answer.is_error
-    assert told == sorted(told)
-    assert told[-1] == last
-    notes = [said for said in logged if "were dropped" in said]
-    dropped = sum(int(said.split()[0]) for said in notes)
+    assert notified == sorted(notified)
+    assert notified[-1] == last
+    notes = [reported for reported in logged if "were dropped" in reported]
+    dropped = sum(int(reported.split()[0]) for reported in notes)
     assert len(logged) - len(notes) + dropped == lines

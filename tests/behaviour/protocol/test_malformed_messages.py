@@ -49,7 +49,7 @@ def _error(answer: httpx.Response) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ["ping", "tools/list", "tools/call"])
-async def test_a_request_whose_id_is_none_is_no_notification(acme: Acme, method: str) -> None:
+async def test_a_request_without_an_id_is_no_notification(acme: Acme, method: str) -> None:
     """MCP: a request's id is a string or an integer and never null; it is refused, not taken and forgotten (CAL-5)."""
     session = await _session(acme)
     params = {"name": "get_pet", "arguments": {"id": 7}} if method == "tools/call" else {}
@@ -74,7 +74,7 @@ async def test_a_request_of_the_old_transport_needs_an_id_too(acme: Acme) -> Non
 
 
 @pytest.mark.parametrize("method", ["ping", "tools/list", "tools/call"])
-async def test_an_odd_id_comes_back_as_it_was(acme: Acme, method: str) -> None:
+async def test_an_odd_id_comes_back_unchanged(acme: Acme, method: str) -> None:
     """MCP: the answer has the request's id, of the same type, however long it is (SRV-1)."""
     session = await _session(acme)
     params = {"name": "get_pet", "arguments": {"id": 7}} if method == "tools/call" else {}
@@ -128,7 +128,7 @@ async def test_a_refusal_names_the_request_that_it_answers(own_acme: Acme, named
         ("resources/list", {}, -32601, "Method not found"),
     ],
 )
-async def test_what_is_wrong_with_parameters_is_said(
+async def test_wrong_parameters_are_reported_with_code_and_place(
     acme: Acme, method: str, params: dict[str, Any], code: int, place: str
 ) -> None:
     """Ours: an error has a stable code, finds its log line and names the place; in sessions the HTTP status is 200
@@ -164,7 +164,7 @@ async def test_every_refusal_of_the_modern_era_has_a_code_of_ours(
     assert (answer.status_code, _error(answer)["code"]) == (400, code)
 
 
-async def test_an_envelope_of_another_era_is_told_what_is_served(acme: Acme) -> None:
+async def test_an_envelope_of_another_era_gets_the_served_revisions(acme: Acme) -> None:
     """MCP: -32022 names the versions that are supported and the one asked for, with any header (SRV-1)."""
     version = "2025-11-25"
     body = _request("tools/list", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": version}})
@@ -177,7 +177,7 @@ async def test_an_envelope_of_another_era_is_told_what_is_served(acme: Acme) -> 
 
 
 @pytest.mark.parametrize("verb", ["GET", "DELETE"])
-async def test_a_revision_that_nobody_knows_is_refused_on_every_verb(acme: Acme, verb: str) -> None:
+async def test_an_unknown_revision_is_refused_on_every_verb(acme: Acme, verb: str) -> None:
     """MCP: an unsupported version header is 400; only a known one can mean that there are no streams (SRV-1)."""
     session = await _session(acme)
 

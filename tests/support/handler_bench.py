@@ -40,7 +40,7 @@ ANYTHING: Mapping[str, object] = {"type": "object", "properties": {}}
 
 
 @dataclass(slots=True)
-class Desk:
+class CallJournal:
     """Limiter and trail: lets calls in, and writes down how each ended."""
 
     records: list[CallRecord] = field(default_factory=list[CallRecord])
@@ -98,11 +98,11 @@ class Code:
         return self.functions.get((family, name))
 
 
-class Household:
+class HandlerBench:
     """One tenant's primitives, and what finds and calls them."""
 
     def __init__(self, upstream: UpstreamClient) -> None:
-        self.desk = Desk()
+        self.journal = CallJournal()
         self.secrets = Secrets()
         self.code = Code()
         self.principal = ACME
@@ -110,7 +110,7 @@ class Household:
             tenant=ACME.tenant, slug="acme", revision=1, policy=Policy(), tools=(), by_name={}, operations={}
         )
         recorder = ArgumentRecorder(str.encode)
-        self.calls = CallPipeline(self.desk, self.desk, safeguards=Safeguards(recorder=recorder))
+        self.calls = CallPipeline(self.journal, self.journal, safeguards=Safeguards(recorder=recorder))
         self._binder = Binder(upstream, self.secrets, Validators(), HandlerDependencies(code=self.code))
 
     def set_policy(self, policy: Policy) -> None:

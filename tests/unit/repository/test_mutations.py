@@ -57,7 +57,7 @@ def _changed(name: str, mutation: Mutation) -> list[tuple[str, str]]:
         ("public-rows", ALWAYS, "if True  # guard: public-rows"),
     ],
 )
-def test_a_mutation_changes_what_is_marked(name: str, mutation: Mutation, line: str) -> None:
+def test_a_mutation_changes_the_marked_statement(name: str, mutation: Mutation, line: str) -> None:
     """Ours: a mutation changes one line of the marked statement, and nothing else."""
     assert [after for _, after in _changed(name, mutation)] == [line]
 

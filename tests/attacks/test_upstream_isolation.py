@@ -71,7 +71,7 @@ async def test_64_calls_that_hang_cost_no_other_call_and_no_list(database: TestD
 
 
 @pytest.mark.parametrize("status", [200, 503])
-async def test_an_upstream_that_is_dead_for_one_tenant_is_asked_for_another(
+async def test_an_upstream_that_failed_for_one_tenant_is_called_for_another(
     database: TestDatabase, redis_url: str, status: int
 ) -> None:
     """Ours: one tenant's experience with an upstream decides nothing for the next, even at the same upstream

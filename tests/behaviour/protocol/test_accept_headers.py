@@ -33,15 +33,15 @@ async def test_whitespace_around_a_header_is_no_part_of_it(acme: Acme, name: str
         f"Content-Length: {len(body)}",
         "Connection: close",
     ]
-    said = b""
+    reported = b""
     with anyio.fail_after(PATIENCE_S):
         async with await anyio.connect_tcp("127.0.0.1", httpx.URL(acme.gateway.url).port or 0) as stream:
             await stream.send("\r\n".join([*head, "", body]).encode())
             async for part in stream:
-                said += part
+                reported += part
 
-    assert said.startswith(b"HTTP/1.1 200 ")
-    assert b'"isError":false' in said.replace(b" ", b"")
+    assert reported.startswith(b"HTTP/1.1 200 ")
+    assert b'"isError":false' in reported.replace(b" ", b"")
     assert acme.upstream.seen[-1].target == "/v1/pets/7"
 
 

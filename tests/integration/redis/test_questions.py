@@ -25,7 +25,7 @@ from tests.support.streams import open_stream
 ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")
 
 
-async def test_an_answer_is_found_whichever_replica_took_it(two: Two) -> None:
+async def test_an_answer_is_found_at_every_replica(two: Two) -> None:
     """Ours: the asking replica finds the answer without a notification (SRV-2)."""
     await two.here.logs.append(two.keys, "r-1", b"asked", request_id="q-1")
     assert await two.here.pending_requests.get_response(two.keys, "q-1") == b""
@@ -45,7 +45,7 @@ async def test_only_the_first_answer_counts(two: Two) -> None:
     assert await two.here.pending_requests.get_response(two.keys, "q-1") == b"yes"
 
 
-async def test_what_was_not_asked_here_cannot_be_answered_here(two: Two) -> None:
+async def test_questions_of_another_session_cannot_be_answered_here(two: Two) -> None:
     """Ours: an answer belongs to the session that was asked, and to its tenant (TEN-1, TEN-5)."""
     other = make_record()
     await two.here.sessions.create(other, cap=10)
@@ -70,7 +70,7 @@ async def test_a_closed_question_and_one_of_an_ended_session_are_gone(two: Two) 
     assert await two.here.pending_requests.get_response(two.keys, "q-2") is None
 
 
-async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:
+async def test_listeners_of_a_session_are_woken(two: Two) -> None:
     """Ours: a message, an answer and the end of a session wake its streams on every replica (SRV-2)."""
     send, receive = anyio.create_memory_object_stream[None](100)
 
@@ -89,7 +89,7 @@ async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:
         await wait()
 
 
-async def test_channels_are_given_up_when_nobody_listens(two: Two, raw: Any) -> None:
+async def test_channels_without_listeners_are_released(two: Two, raw: Any) -> None:
     """Ours: a subscription at Redis ends with its last listener (RES-6)."""
 
     async def count() -> int:
@@ -106,7 +106,7 @@ async def test_channels_are_given_up_when_nobody_listens(two: Two, raw: Any) -> 
     await replicas.until(is_given_up)
 
 
-async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) -> None:
+async def test_channels_are_restored_after_an_outage_of_redis(own_redis: OwnRedis) -> None:
     """Ours: a listener from before the break is notified to read, and receives again (SRV-2)."""
     await own_redis.start()
     rung = 0
@@ -137,23 +137,23 @@ async def test_subscribers_find_an_update_in_their_logs(two: Two) -> None:
     await two.here.sessions.create(other, cap=10)
     await two.here.subscriptions.subscribe(two.keys, "note://1")
 
-    told = await two.there.subscriptions.publish(ACME, "note://1")
+    notified = await two.there.subscriptions.publish(ACME, "note://1")
 
     found = await two.there.logs.read(two.keys, STANDALONE, START)
-    assert (told, [message.uri for message in found.messages]) == (1, ["note://1"])
+    assert (notified, [message.uri for message in found.messages]) == (1, ["note://1"])
     assert await two.there.subscriptions.publish(ACME, "note://2") == 0
     others = two.here.sessions.keys(other.tenant, other.id)
     assert (await two.here.logs.read(others, STANDALONE, START)).messages == []
 
 
-async def test_an_update_of_another_tenants_resource_is_not_told(two: Two) -> None:
+async def test_an_update_of_another_tenants_resource_is_not_notified(two: Two) -> None:
     """Ours: the same URI in another tenant is another resource (TEN-1)."""
     await two.here.subscriptions.subscribe(two.keys, "note://1")
 
     assert await two.there.subscriptions.publish(GLOBEX, "note://1") == 0
 
 
-async def test_after_unsubscribing_nothing_is_told(two: Two) -> None:
+async def test_after_unsubscribing_no_update_is_stored(two: Two) -> None:
     """MCP: `resources/unsubscribe` ends a subscription, and one that never was is no error (RES-4)."""
     await two.here.subscriptions.subscribe(two.keys, "note://1")
     await two.there.subscriptions.unsubscribe(two.keys, "note://1")
@@ -162,7 +162,7 @@ async def test_after_unsubscribing_nothing_is_told(two: Two) -> None:
     assert await two.here.subscriptions.publish(ACME, "note://1") == 0
 
 
-async def test_subscribing_twice_is_being_told_once(two: Two) -> None:
+async def test_two_subscriptions_to_one_uri_are_one(two: Two) -> None:
     """Ours: the URI is the identity of a subscription (RES-4)."""
     for _ in range(2):
         await two.here.subscriptions.subscribe(two.keys, "note://1")
@@ -172,7 +172,7 @@ async def test_subscribing_twice_is_being_told_once(two: Two) -> None:
     assert await two.here.subscriptions.publish(ACME, "note://1") == 0
 
 
-async def test_what_changes_often_before_it_is_read_is_told_once(two: Two) -> None:
+async def test_several_changes_before_a_read_are_one_update(two: Two) -> None:
     """Ours: a client that resumes finds each changed resource once; later changes are notified again (RES-4)."""
     subscriptions, logs = two.here.subscriptions, two.there.logs
     for uri in ("note://1", "note://2"):
@@ -195,7 +195,7 @@ async def test_what_changes_often_before_it_is_read_is_told_once(two: Two) -> No
     assert [message.uri for message in third.messages] == ["note://1"]
 
 
-async def test_a_session_that_has_expired_is_not_told(two: Two, raw: Any) -> None:
+async def test_an_expired_session_is_not_notified(two: Two, raw: Any) -> None:
     """Ours: a subscription does not outlive its session (RES-6)."""
     await two.here.subscriptions.subscribe(two.keys, "note://1")
     await raw.delete(two.keys.record)
@@ -310,7 +310,7 @@ async def test_without_redis_each_replica_counts_by_itself(own_redis: OwnRedis) 
                 await _fill(stack, places, BOB, 1, 2)
 
 
-def test_tenants_are_told_apart_in_every_name() -> None:
+def test_every_name_contains_its_tenant() -> None:
     """Ours: no part of a session has a name without its tenant (TEN-1)."""
     keys = SessionKeys("gw", TenantId("ten_x"), "sid")
     names = (keys.record, keys.state, keys.index, keys.subscriptions, keys.wake, keys.log("g"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class PatientUpstream:
+class SilentUpstream:
     """Received and sent messages."""
 
     port: int = 0
@@ -29,9 +29,9 @@ class PatientUpstream:
 
 
 @asynccontextmanager
-async def patient_upstream() -> AsyncGenerator[PatientUpstream]:
+async def patient_upstream() -> AsyncGenerator[SilentUpstream]:
     """One on a free loopback port for as long as the block runs."""
-    upstream = PatientUpstream()
+    upstream = SilentUpstream()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):

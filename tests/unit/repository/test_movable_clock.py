@@ -86,7 +86,7 @@ async def _all_but(waiting: "asyncio.Task[None]", clock: Clock) -> None:
 
 
 @waits
-def test_what_the_gateway_waits_for_comes_with_the_clock(clock: Clock, loop: MovableLoop, wait: Wait) -> None:
+def test_waits_of_the_gateway_follow_the_clock(clock: Clock, loop: MovableLoop, wait: Wait) -> None:
     """Ours: not before its time on the clock, whatever primitive it waits with, and soon in real time."""
 
     async def run() -> None:
@@ -100,7 +100,7 @@ def test_what_the_gateway_waits_for_comes_with_the_clock(clock: Clock, loop: Mov
 
 
 @waits
-def test_what_a_library_waits_for_keeps_real_time(clock: Clock, loop: MovableLoop, wait: Wait) -> None:
+def test_waits_of_a_library_keep_real_time(clock: Clock, loop: MovableLoop, wait: Wait) -> None:
     """Ours: a command to Redis does not time out because a test lets time pass."""
 
     async def run() -> None:

@@ -23,7 +23,7 @@ _STARTING_S = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hall:
+class SuiteGateway:
     """Everything that runs; clients find it at `origin`."""
 
     origin: str
@@ -42,7 +42,7 @@ class Hall:
 @asynccontextmanager
 async def open_hall(
     database_url: str, redis_url: str, folder: Path, *, origins: Sequence[str] = ()
-) -> AsyncGenerator[Hall]:
+) -> AsyncGenerator[SuiteGateway]:
     """Two replicas behind a balancer of ours, which may be known by further origins."""
     async with (
         running_balancer() as balancer,
@@ -57,16 +57,16 @@ async def open_hall(
     ):
         balancer.targets = [replica.gateway.url for replica in replicas.all]
         tenant = await provision(replicas.a.gateway.admin, SLUG, origin=balancer.url)
-        yield Hall(origin=balancer.url, tenant=tenant, balancer=balancer, replicas=replicas)
+        yield SuiteGateway(origin=balancer.url, tenant=tenant, balancer=balancer, replicas=replicas)
 
 
 @asynccontextmanager
-async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path) -> AsyncGenerator[Hall]:
+async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path) -> AsyncGenerator[SuiteGateway]:
     """The same behind Caddy as docker-compose.yml has it, but without TLS, which parts of the suites cannot speak."""
     program = find_program("caddy", "caddy")
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
-    async with open_hall(database_url, redis_url, folder, origins=[origin]) as hall:
+    async with open_hall(database_url, redis_url, folder, origins=[origin]) as suite_gateway:
         environment = clean_environment() | {
             "HOME": str(folder),
             "XDG_DATA_HOME": str(folder / "caddy-data"),
@@ -74,26 +74,28 @@ async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path
             "CADDY_ADMIN": "off",
             **DEBIANS_CADDY,
             "GATEWAY_DOMAIN": f"http://:{port}",
-            "GATEWAY_UPSTREAMS": " ".join(urlsplit(target).netloc for target in hall.balancer.targets),
+            "GATEWAY_UPSTREAMS": " ".join(urlsplit(target).netloc for target in suite_gateway.balancer.targets),
         }
         command = [str(program), "run", "--adapter", "caddyfile", "--config", str(caddyfile(folder))]
         caddy = Process("caddy", command, environment, folder)
         caddy.start()
         try:
             await until(lambda: _is_up(origin), seconds=_STARTING_S)
-            yield replace(hall, origin=origin)
+            yield replace(suite_gateway, origin=origin)
         finally:
             caddy.end()
 
 
 @asynccontextmanager
-async def open_hall_behind(proxy: Proxy, database_url: str, redis_url: str, folder: Path) -> AsyncGenerator[Hall]:
+async def open_hall_behind(
+    proxy: Proxy, database_url: str, redis_url: str, folder: Path
+) -> AsyncGenerator[SuiteGateway]:
     """The same behind a proxy with its configuration of `deploy/`, but without TLS."""
     port = free_port()
-    async with open_hall(database_url, redis_url, folder, origins=[f"http://127.0.0.1:{port}"]) as hall:
-        targets = [urlsplit(target).netloc for target in hall.balancer.targets]
+    async with open_hall(database_url, redis_url, folder, origins=[f"http://127.0.0.1:{port}"]) as suite_gateway:
+        targets = [urlsplit(target).netloc for target in suite_gateway.balancer.targets]
         async with running_proxy(proxy, folder, targets, plain_port=port) as front:
-            yield replace(hall, origin=front.url)
+            yield replace(suite_gateway, origin=front.url)
 
 
 async def _is_up(origin: str) -> bool:

@@ -18,7 +18,7 @@ def test_a_known_vulnerability_is_named_with_its_fix() -> None:
     assert read_report({"dependencies": [_GOOD, _BAD]}) == (["x 1: PYSEC-1, fixed in 2"], None)
 
 
-def test_what_was_not_judged_is_not_called_safe() -> None:
+def test_an_unchecked_package_is_not_called_safe() -> None:
     """Ours: pip-audit ends with 0 and `No known vulnerabilities found` where the service knows no package at all."""
     found, reason = read_report({"dependencies": [_GOOD, _SKIPPED]})
 
@@ -28,14 +28,14 @@ def test_what_was_not_judged_is_not_called_safe() -> None:
     assert read_report({"dependencies": []})[1] == "the report names no package"
 
 
-def test_a_tool_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_does_not_run_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the check continues, and names the unchecked packages."""
     monkeypatch.setattr(sys, "executable", str(_program(tmp_path, "echo 'no such module' >&2; exit 1")))
 
     assert audit(tmp_path / "lock.txt") == ([], "no such module")
 
 
-def test_the_check_goes_on_without_a_service_and_fails_with_a_vulnerability(
+def test_the_check_continues_without_a_service_and_fails_with_a_vulnerability(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ours: NOT RUN is no failure, a known vulnerability is."""

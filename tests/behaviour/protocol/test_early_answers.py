@@ -40,7 +40,7 @@ async def _call(
     return answer
 
 
-async def test_an_answer_that_is_there_is_not_asked_for(greeting: Acme) -> None:
+async def test_a_given_answer_is_not_asked_for(greeting: Acme) -> None:
     """MCP: a client that knows the question may send its answer; unrequested keys have no effect (SRV-5)."""
     answer = await _call(greeting, "greet", {"user_name": ADA, "else": ADA}, elicitation={})
 
@@ -48,24 +48,25 @@ async def test_an_answer_that_is_there_is_not_asked_for(greeting: Acme) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [{"roots": []}, {"action": "perhaps"}, {"action": "accept"}, {"action": "accept", "content": {"name": 7}}]
+    "reported",
+    [{"roots": []}, {"action": "perhaps"}, {"action": "accept"}, {"action": "accept", "content": {"name": 7}}],
 )
-async def test_what_is_no_answer_to_the_question_is_not_taken_for_one(greeting: Acme, said: dict[str, Any]) -> None:
+async def test_a_foreign_answer_is_not_taken_for_the_question(greeting: Acme, reported: dict[str, Any]) -> None:
     """Ours: a handler never sees something else than what it asks for (SRV-1)."""
-    answer = await _call(greeting, "greet", {"user_name": said}, elicitation={})
+    answer = await _call(greeting, "greet", {"user_name": reported}, elicitation={})
 
     refused = answer.get("error", {}).get("code") == -32602
     assert refused or answer["result"]["resultType"] == "input_required"
 
 
-async def test_what_a_client_cannot_be_asked_it_cannot_answer_either(greeting: Acme) -> None:
+async def test_a_client_cannot_answer_undeclared_questions(greeting: Acme) -> None:
     """MCP: only declared capabilities are used (SRV-1)."""
     answer = await _call(greeting, "greet", {"user_name": ADA})
 
     assert answer["error"]["code"] == -32021
 
 
-async def test_what_a_call_inside_the_call_asks_is_always_asked(greeting: Acme) -> None:
+async def test_a_nested_call_always_asks_its_own_question(greeting: Acme) -> None:
     """Ours: an answer counts for the handler that the client called, never for what is called on its behalf (TEN-5)."""
     answer = await _call(greeting, "outer", {"user_name": ADA}, elicitation={})
 

@@ -38,7 +38,7 @@ def _listening(key: str) -> dict[str, Any]:
     return {"json": request(METHOD, params), "headers": headers}
 
 
-async def test_a_key_has_fifty_streams_where_nothing_was_said(gateway: RunningGateway) -> None:
+async def test_a_key_has_fifty_streams_by_default(gateway: RunningGateway) -> None:
     """Ours: the next one is refused with a hint, and another key of the tenant has streams left (TEN-3, TEN-5)."""
     greedy, other = await gateway.create_key("acme"), await gateway.create_key("acme")
     held: list[Events] = []

@@ -32,7 +32,7 @@ async def test_after_it(turn):
 """
 
 
-def test_an_error_that_nobody_waits_for_fails_one_test(tmp_path: Path) -> None:
+def test_an_unretrieved_error_fails_one_test(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(OURS)
     (tmp_path / "test_one.py").write_text(MODULE)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "anyio", "-p", "no:cacheprovider", "-o", "anyio_mode=auto"]

@@ -55,7 +55,7 @@ def test_a_test_that_passes_alone_is_named_and_the_run_is_red(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("module", [ALWAYS, MANY, BROKEN], ids=["fails again", "too many", "not collected"])
-def test_what_fails_again_or_often_fails_the_run(tmp_path: Path, module: str) -> None:
+def test_repeated_and_frequent_failures_fail_the_run(tmp_path: Path, module: str) -> None:
     ran = _run(tmp_path, module)
     assert ran.returncode != 0
     assert "UNSTEADY" not in ran.stdout
