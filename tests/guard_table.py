@@ -2179,7 +2179,7 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
     },
 }
 
-_BY_TEST_FILE |= {
+_OF_OPERATORS: dict[str, dict[str, tuple[Mutation, str]]] = {
     "tests/attacks/operator_roles/test_role_matrix.py": {
         "installation-objects-of-operators": (SKIP, "test_a_tenant_reaches_no_operators"),
         "installation-trail-of-operators": (SKIP, "test_a_tenant_reaches_no_operators"),
@@ -2240,7 +2240,7 @@ _OF_EACH_KIND: dict[str, dict[str, tuple[Mutation, str]]] = {
 
 GUARDS = tuple(
     Guard(name, mutation, f"{file}::{test}", is_of_each_kind=table is _OF_EACH_KIND)
-    for table in (_BY_TEST_FILE, _OF_EACH_KIND)
+    for table in (_BY_TEST_FILE, _OF_OPERATORS, _OF_EACH_KIND)
     for file, rows in table.items()
     for name, (mutation, test) in rows.items()
 )

@@ -64,8 +64,9 @@ def complaints(paths: Iterable[Path]) -> Iterator[str]:
         for line, docstring in _docstrings(tree):
             yield from question(f"{shown}:{line}", docstring)
             yield from avoided(f"{shown}:{line}", docstring)
-        for line, description in [] if is_test else _descriptions(tree):
-            yield from question(f"{shown}:{line}", description)
+        if not is_test:
+            for line, description in _descriptions(tree):
+                yield from question(f"{shown}:{line}", description)
         for line, comment in _comments(text):
             yield from avoided(f"{shown}:{line}", comment)
         for line, message in _raised(tree) if is_test else _messages(tree):

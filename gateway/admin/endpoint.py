@@ -22,7 +22,7 @@ from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.etags import Expected
 from gateway.catalog.identity.secret_keys.rotation import SecretRotation
 from gateway.catalog.transaction import Author, CatalogContext
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import INSTALLATION, TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.openapi.document.limits import MAX_DOCUMENT_BYTES
@@ -44,6 +44,11 @@ SMALL_BODY = 1024 * 1024
 LARGE_BODY = MAX_DOCUMENT_BYTES
 NO_TENANT = TenantId("")
 """Placeholder for routes without a tenant in their path; no row belongs to this tenant."""
+
+
+def tenant_of_cursors(tenant: TenantId) -> TenantId:
+    """Return the tenant to which cursors belong: those of the installation name none, as in earlier releases."""
+    return NO_TENANT if tenant == INSTALLATION else tenant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

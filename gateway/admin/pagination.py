@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 import orjson
 from anyio.lowlevel import checkpoint
 
+from gateway.admin.endpoint import tenant_of_cursors
 from gateway.admin.list_search import ListRules, given_parameters, is_narrowed
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
@@ -93,6 +94,7 @@ async def read_page(
     """
     if search := given_parameters(query):  # guard: cursor-of-its-search
         listing = f"{listing}?{orjson.dumps(search, option=orjson.OPT_SORT_KEYS).decode()}"
+    tenant = tenant_of_cursors(tenant)
     after = None if query.cursor is None else _open(cursors, tenant, listing, query.cursor)
     found = await read(after=after, limit=query.limit + 1)
     if len(found) <= query.limit:

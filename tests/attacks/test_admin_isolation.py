@@ -42,6 +42,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/tenants/{t}"): {"name": "Taken over"},
     ("POST", "/tenants/{t}/keys"): {"name": "k", "scopes": ["admin"]},
     ("PATCH", "/tenants/{t}/keys/{id}"): {"name": "k"},
+    ("PUT", "/tenants/{t}/keys/{id}"): {"name": "k", "scopes": ["mcp"]},
     ("POST", "/tenants/{t}/issuers"): {"name": "new", **ISSUER},
     ("PUT", "/tenants/{t}/issuers/{name}"): {**ISSUER, "url": URL, "max_lifetime_s": 60},
     ("PATCH", "/tenants/{t}/issuers/{name}"): {"max_lifetime_s": 60},

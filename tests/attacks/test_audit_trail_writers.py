@@ -19,13 +19,16 @@ _CALLS = "writer <> 'catalog'"
 _FIRST_CALLS = f"(select writer from audit_entries where {{t}} and {_CALLS} order by at limit 1)"
 _LAST_CALLS = f"(select writer from audit_entries where {{t}} and {_CALLS} order by at desc limit 1)"
 _RESTORE = (
-    "update tenants set revision = (select revision from saved.tenants)",
+    "update tenants t set revision = (select revision from saved.tenants s where s.id = t.id)",
     "truncate audit_entries, audit_heads, audit_anchors",
     "insert into audit_entries select * from saved.audit_entries",
     "insert into audit_heads select * from saved.audit_heads",
     "insert into audit_anchors select * from saved.audit_anchors",
 )
-_OLD_ANCHOR = "update audit_anchors a set number = s.number, head = s.head, mac = s.mac from saved.audit_anchors s"
+_OLD_ANCHOR = (
+    "update audit_anchors a set number = s.number, head = s.head, mac = s.mac from saved.audit_anchors s "
+    "where s.tenant_id = a.tenant_id"
+)
 _NEWER_HEADS = "delete from audit_heads where number > (select max(number) from saved.audit_heads)"
 
 
@@ -90,19 +93,19 @@ ATTACKS = (
     _attack(
         "everything deleted, revision 0",
         "truncate audit_entries, audit_heads, audit_anchors",
-        "update tenants set revision = 0",
+        "update tenants set revision = 0 where slug = 'acme'",
         found="catalog:shortened",
     ),
     _attack(
         "everything deleted, revision 1",
         "truncate audit_entries, audit_heads, audit_anchors",
-        "update tenants set revision = 1",
+        "update tenants set revision = 1 where slug = 'acme'",
         found="catalog:shortened",
     ),
     _attack(
         "everything deleted, the tenant put back",
-        "create temp table one on commit drop as table tenants",
-        "delete from tenants",
+        "create temp table one on commit drop as select * from tenants where slug = 'acme'",
+        "delete from tenants where slug = 'acme'",
         "truncate audit_entries, audit_heads, audit_anchors",
         "insert into tenants select id, slug, name, 0, created_at from one",
         found="catalog:shortened",
@@ -115,14 +118,14 @@ ATTACKS = (
     _attack(
         "the last change deleted, the revision lowered",
         "delete from audit_entries where {t} and writer = 'catalog' and seq = 4",
-        "update tenants set revision = 3",
+        "update tenants set revision = 3 where slug = 'acme'",
         found="catalog:shortened",
     ),
     _attack(
         "the last change deleted with the signatures, the revision lowered",
         "delete from audit_entries where {t} and writer = 'catalog' and seq = 4",
         "delete from audit_heads where {t}",
-        "update tenants set revision = 3",
+        "update tenants set revision = 3 where slug = 'acme'",
         found="heads:shortened",
     ),
     _attack(
@@ -130,7 +133,7 @@ ATTACKS = (
         "delete from audit_entries where {t} and writer = 'catalog' and seq = 4",
         "delete from audit_heads where {t}",
         "delete from audit_anchors where {t}",
-        "update tenants set revision = 3",
+        "update tenants set revision = 3 where slug = 'acme'",
         found="heads:shortened anchor:missing",
     ),
     _attack(

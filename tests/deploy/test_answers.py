@@ -16,7 +16,7 @@ _ANSWERS = {
     "Entra, Okta or Google": ("docs/how-to/identity-providers.md", "Entra ID"),
     "OAuth client credentials of an API": ("docs/how-to/api-credentials.md", "--login oauth=CLIENT-ID:CLIENT-SECRET"),
     "Upgrade without a gap": ("docs/how-to/upgrade.md", "gateway migrate"),
-    "All cores of one machine": ("docs/how-to/all-cores.md", "mcp-gateway@"),
+    "All cores of one machine": ("docs/how-to/all-cores.md", "--workers auto"),
     "Audit to a SIEM": ("docs/how-to/siem.md", "audit sink create"),
     "A key has leaked": ("docs/how-to/leaked-secret.md", "key check leaked.log --revoke"),
     "Managed PostgreSQL without a superuser": ("docs/how-to/managed-databases.md", "roles.sql"),

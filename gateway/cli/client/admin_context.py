@@ -74,15 +74,6 @@ def with_tenant(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[
     return tenant_option(with_admin(body))
 
 
-def confirm_at_terminal(question: str, *, is_sure: bool) -> None:
-    """Ask before a change of consequence if a person can be asked; programs are not asked.
-
-    Raises:
-        Failure: the answer was no.
-    """
-    confirm(question, is_sure=is_sure or not sys.stdin.isatty())
-
-
 def confirm(question: str, *, is_sure: bool) -> None:
     """Ask before a change of consequence; without a terminal, only `--yes` confirms.
 

@@ -26,6 +26,6 @@ def on_streams(given: ImportArguments) -> StdioOptions:
     own = {
         "prefixes": () if given["member_prefix"] is None else (given["member_prefix"],),
         "base_urls": () if given["member_base_url"] is None else (given["member_base_url"],),
-        **dict(one.split("=") for one in LOCAL_POLICY),
+        **{level: decision for level, _, decision in (one.partition("=") for one in LOCAL_POLICY)},
     }
     return cast("StdioOptions", {**given, **own})

@@ -99,9 +99,10 @@ def _wanted_of_operator(kind: Declared, principal: str, verb: str) -> int:
         return 0 if verb == "get" and (is_tenants or kind in {CEILINGS, POLICY}) else _FORBIDDEN
     if principal == OF_PROFILES:
         return 0 if verb == "apply" and kind.name == "profile" else _FORBIDDEN
-    if verb in _READS or (verb == "apply" and Scope.ADMIN in kind.writers):
-        return 0
-    return 0 if Scope.ADMIN in kind.writers else _FORBIDDEN
+    # The generated ceilings leave issuers to the operator.
+    is_applied = verb == "apply" and kind is not MANAGED_ISSUER
+    is_written = Scope.ADMIN in kind.writers and (is_applied or verb != "apply")
+    return 0 if verb in _READS or is_written else _FORBIDDEN
 
 
 def _is_of_trail(kind: Declared) -> bool:

@@ -27,7 +27,7 @@ from tests.support.serving import http_client
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 _OPERATOR = {"authorization": f"Bearer {OPERATOR_KEY}"}
-_HELLO = {
+_HELLO: dict[str, Any] = {
     "definition": {"name": "hello", "description": "Greets.", "inputSchema": {"type": "object", "properties": {}}},
     "handler": {"kind": "static", "content": [{"type": "text", "text": "hello"}]},
 }
@@ -158,7 +158,7 @@ def _is_alive(pid: int) -> bool:
 
 
 async def test_both_workers_serve_and_the_metrics_are_sums(machine: Machine) -> None:
-    """Ours: 64 connections reach both workers; each page shows the calls of all, without a further label."""
+    """Ours: 64 connections reach both workers; each page shows the calls of all, without a further label (SRV-3)."""
     before = await machine.metric("gateway_calls_total")
     clients = [http_client(timeout=60) for _ in range(64)]
     try:
@@ -181,7 +181,7 @@ def _connections(pid: int) -> int:
 
 
 async def test_a_killed_worker_is_replaced_and_no_sum_falls(machine: Machine) -> None:
-    """Ours: the other worker goes on, the machine is degraded until the new one serves, and counters stay monotone."""
+    """Ours: the other worker goes on, `/readyz` is degraded meanwhile, and no counter falls (SRV-3)."""
     await machine.call()
     before = await machine.metric("gateway_calls_total")
     former = machine.workers()
@@ -196,7 +196,7 @@ async def test_a_killed_worker_is_replaced_and_no_sum_falls(machine: Machine) ->
 
 
 async def test_a_hangup_replaces_the_workers_and_loses_no_call(machine: Machine) -> None:
-    """Ours: a call in flight ends on the former worker, while new connections reach the new ones."""
+    """Ours: a call in flight ends on the former worker, while new connections reach the new ones (SRV-3)."""
     former = machine.workers()[-2:]
     replaced = len(machine.lines("workers_replaced"))
     machine.upstream.gate = gate = asyncio.Event()
@@ -247,7 +247,7 @@ async def test_a_terminated_machine_finishes_its_calls_and_exits_with_0(servers:
 
 
 async def test_workers_end_with_their_supervisor(servers: TestServers, tmp_path: Path) -> None:
-    """Ours: a killed supervisor leaves no process behind that would hold its port."""
+    """Ours: a killed supervisor leaves no process behind that would hold its port (SRV-3)."""
     async with _machine(servers, tmp_path) as machine:
         machine.program.kill()
         await _until(lambda: not any(map(_is_alive, machine.workers())))
@@ -277,7 +277,7 @@ _REFUSED = "PostgreSQL cannot be reached: ConnectionRefusedError."
 
 
 async def test_a_port_in_use_is_refused_also_by_workers(machine: Machine, tmp_path: Path) -> None:
-    """Ours: a second gateway of the same user does not join the shared port of the first."""
+    """Ours: a second gateway of the same user does not join the shared port of the first (SRV-3)."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
     command = [sys.executable, "-m", "gateway", "serve", "--workers", "2", "--port", str(machine.port)]
     with anyio.fail_after(_PATIENCE_S):
@@ -291,6 +291,6 @@ async def test_a_port_in_use_is_refused_also_by_workers(machine: Machine, tmp_pa
     ("quota", "wanted"), [("max 100000", None), ("150000 100000", 1), ("1000 100000", 1), ("", None)]
 )
 def test_cores_follow_the_quota_of_the_control_group(tmp_path: Path, quota: str, wanted: int | None) -> None:
-    """Ours: in a container, `--workers auto` starts no more workers than its quota has cores."""
+    """Ours: in a container, `--workers auto` starts no more workers than its quota has cores (SRV-3)."""
     (tmp_path / "cpu.max").write_text(quota)
     assert usable_cores(tmp_path / "cpu.max") == (len(os.sched_getaffinity(0)) if wanted is None else wanted)

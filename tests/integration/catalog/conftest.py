@@ -58,4 +58,5 @@ async def changes(open_database: OpenDatabase) -> AsyncGenerator[Changes]:
             chain_key=sealer.derive("audit"),
         )
         tenant = await tenants.create_tenant(catalog, "acme", "Acme", by=BY)
+        events.clear()  # the creation is an event of the installation
         yield Changes(catalog, tenant, recorder, events)

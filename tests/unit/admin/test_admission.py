@@ -171,6 +171,10 @@ def test_costly_routes_are_marked() -> None:
         "replace_issuer",
         "update_issuer",
         "refresh_keys",
+        "create_installation_issuer",
+        "replace_installation_issuer",
+        "update_installation_issuer",
+        "refresh_installation_issuer_keys",
         "create_source",
         "replace_source",
         "replace_document",
@@ -193,7 +197,7 @@ def test_costly_routes_are_marked() -> None:
 def test_a_list_that_may_be_read_to_its_end_is_costly(given: str) -> None:
     """Ours: a search that finds nothing reads a whole list; a part of a list stays cheap (ADM-1, ISO-3)."""
     lists = [route for route in ENDPOINTS if route.method == "GET" and "search" in route.query.model_fields]
-    assert len(lists) == 26
+    assert len(lists) == 29
     for route in lists:
         assert work_of(route, [("limit", "2"), ("cursor", "x")]) is WorkKind.LIGHT
         assert work_of(route, [("limit", "2"), (given, "x")]) is WorkKind.SCAN

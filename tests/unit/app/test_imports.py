@@ -16,6 +16,7 @@ print(*(name for name, module in sys.modules.items() if module is not None), fil
 SERVE = f"""
 from gateway.cli.commands.servers import import_serving
 import_serving()
+import gateway.app.server.serve
 {REPORT}
 """
 HELP = f"""

@@ -85,7 +85,7 @@ def test_every_noun_has_its_verbs() -> None:
         "client": ["create", "delete", "list", "rotate", "set", "show", "update"],
         "consent": ["list", "revoke", "show"],
         "grant": ["list", "revoke", "show"],
-        "issuer": ["create", "delete", "list", "refresh-keys", "show", "update"],
+        "issuer": ["create", "delete", "list", "refresh-keys", "set", "show", "update"],
         "person": ["allow", "deny", "list", "show"],
         "egress": ["set", "show", "update"],
         "ceilings": ["set", "show", "update"],
@@ -149,6 +149,7 @@ def test_every_noun_has_its_verbs() -> None:
         "login",
         "logout",
         "context",
+        "operator",
     }
     assert set(gateway.commands) == {*_GROUPS, *alone}
 

@@ -53,7 +53,7 @@ def test_a_wrong_example_is_found() -> None:
         "tool lst",
         "tool list --stat x",
         "policy set --safe perhaps",
-        "key create",
+        "key create one two",
         "audit tail --since soon",
     ):
         with pytest.raises(click.ClickException):
