@@ -2180,6 +2180,9 @@ _BY_TEST_FILE: dict[str, dict[str, tuple[Mutation, str]]] = {
 }
 
 _OF_OPERATORS: dict[str, dict[str, tuple[Mutation, str]]] = {
+    "tests/unit/app/test_worker_sockets.py": {
+        "shared-port-alone": (NEVER, "test_a_used_port_is_refused"),
+    },
     "tests/attacks/operator_roles/test_role_matrix.py": {
         "installation-objects-of-operators": (SKIP, "test_a_tenant_reaches_no_operators"),
         "installation-trail-of-operators": (SKIP, "test_a_tenant_reaches_no_operators"),

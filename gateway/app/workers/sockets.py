@@ -78,6 +78,6 @@ def _bound(host: str, port: int, setting: str, *, is_first: bool) -> BoundListen
 
     So the first socket of a given port is bound without sharing once, which fails if the port is in use.
     """
-    if is_first and port:
+    if is_first and port:  # guard: shared-port-alone
         BoundListener(host, port, setting=setting).socket.close()
     return BoundListener(host, port, setting=setting, is_shared=True)
