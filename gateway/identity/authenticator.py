@@ -20,7 +20,7 @@ from gateway.domain.http.client_network import client_network
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.refusals import ProofRefused
 from gateway.domain.tenancy.configured_secret import ConfiguredSecret
-from gateway.domain.tenancy.keys import Key, key_id_of
+from gateway.domain.tenancy.keys import KEY_PREFIX, Key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import DatabaseUnavailable, Unauthenticated, Unavailable
 from gateway.identity.access_tokens import bearer_token
@@ -53,7 +53,7 @@ REFUSED = (
 _CONCURRENT_SIGN_INS = 10_000
 """So many that a tenant whose issuer hangs occupies no slot of another; requests to an issuer have limits of their own.
 """
-_KEY_PREFIX = b"mcpg_"  # a token without this prefix may be an access token
+_KEY_PREFIX = KEY_PREFIX.encode()
 
 
 class Authenticator:

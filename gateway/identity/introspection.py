@@ -32,6 +32,7 @@ from gateway.domain.identifiers import IssuerId, TenantId
 from gateway.domain.json_text import decode_object
 from gateway.domain.refusals import SecretUnavailable
 from gateway.domain.tenancy.issuers import IntrospectionClient, Issuer, TenantIssuers
+from gateway.domain.tenancy.keys import KEY_PREFIX
 from gateway.errors import GatewayError, LimitExceeded, Unavailable
 from gateway.identity.access_tokens import (
     BROKEN,
@@ -69,7 +70,7 @@ _Limits = tuple[tuple[TokenBuckets, str], ...]
 
 _OPAQUE_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{8,4096}=*")
 """Opaque tokens (RFC 6750 section 2.1)."""
-_KEY_FORM = re.compile(r"mcpg_|gwop_|_[0-9a-z]{20}_[0-9a-z-]{20}", re.IGNORECASE)
+_KEY_FORM = re.compile(rf"{KEY_PREFIX}|gwop_|_[0-9a-z]{{20}}_[0-9a-z-]{{20}}", re.IGNORECASE)
 """Parts of the gateway's keys, including mistyped ones, which must never be sent to an issuer."""
 _KINDS: Mapping[str, frozenset[str]] = {
     "token_type": frozenset({"bearer", "dpop", "access_token"}),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from gateway.domain.refusals import ProofRefused
+from gateway.domain.tenancy.keys import KEY_PREFIX
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import Unauthenticated
 from gateway.identity.access_tokens import bearer_token
@@ -13,7 +14,7 @@ from gateway.identity.people import Target
 from gateway.telemetry.log_context import LABELS
 from gateway.web.headers import headers_of
 
-_USUAL = "Bearer mcpg_"
+_USUAL = f"Bearer {KEY_PREFIX}"
 _PROOF = "gateway.proof"
 
 

@@ -25,10 +25,12 @@ from gateway.domain.tenancy.recorded_fields import Omitted
 PEPPER_PURPOSE = "pepper"
 """Purpose of the derived key under which the API keys are digested."""
 
-KEY_PATTERN = "mcpg_[a-z]{2,12}_[0-9a-z]{20}_[A-Za-z0-9-]{43}[0-9a-f]{8}"
+KEY_PREFIX = "mcpg_"
+"""Begin of each key of a tenant; a token without it may be an access token."""
+KEY_PATTERN = f"{KEY_PREFIX}[a-z]{{2,12}}_[0-9a-z]{{20}}_[A-Za-z0-9-]{{43}}[0-9a-f]{{8}}"
 """The form of a key, for secret scanners; docs/keys.md publishes it."""
 
-_FORM = re.compile(r"mcpg_[a-z]{2,12}_(?P<id>[0-9a-z]{20})_[A-Za-z0-9-]{43}(?P<crc>[0-9a-f]{8})")
+_FORM = re.compile(rf"{KEY_PREFIX}[a-z]{{2,12}}_(?P<id>[0-9a-z]{{20}})_[A-Za-z0-9-]{{43}}(?P<crc>[0-9a-f]{{8}})")
 _TEXTS = re.compile(KEY_PATTERN)
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import jsonschema_rs
 
+from gateway.domain.tenancy.keys import KEY_PATTERN
 from gateway.domain.text_search.guardrail_checks import GuardrailCheck
 from gateway.domain.text_search.limits import MAX_COMPILED, MAX_JOINED_PATTERN_BYTES
 
@@ -24,7 +25,7 @@ _PRIVATE = (
 SECRETS: Mapping[str, str] = {
     "aws-access-key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b",
     "ai-provider-key": r"\bsk-(?:ant-|proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}",
-    "gateway-key": r"\bmcpg_[a-z]{2,12}_[0-9a-z]{20}_[A-Za-z0-9-]{43}[0-9a-f]{8}",
+    "gateway-key": rf"\b{KEY_PATTERN}",
     "github-token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{40})",
     "gitlab-token": r"\bglpat-[A-Za-z0-9_-]{20}",
     "google-api-key": r"\bAIza[0-9A-Za-z_-]{35}",
