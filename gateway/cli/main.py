@@ -38,7 +38,7 @@ _COMMANDS = {
     "egress": ("gateway.cli.commands.tenants:egress", "Show and set the private upstreams of a tenant."),
     "operator": (
         "gateway.cli.commands.identity.operators:operator",
-        "Manage the operators of the installation, and read its audit trail.",
+        "Manage the operators of the installation: their keys, and grants to people and workloads.",
     ),
     "key": ("gateway.cli.commands.identity.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
     "issuer": (

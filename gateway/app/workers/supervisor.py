@@ -4,8 +4,8 @@ Each worker is a replica with its own id, connections and caches; workers are as
 They are forked from a process that has imported the gateway (`multiprocessing`'s fork server), so its memory is
 shared. The supervisor serves no request. If it is killed, the workers notice it and drain.
 
-SIGHUP replaces the workers one after another: the new one reads settings and files again and serves before the former
-one drains. SIGTERM and SIGINT drain all; a second one ends their waits.
+SIGHUP replaces the workers one after another: the new one reads the files of settings again and serves before the
+former one drains. Variables of the environment and code stay those of the fork server. SIGTERM and SIGINT drain all; a second one ends their waits.
 """
 
 import asyncio
