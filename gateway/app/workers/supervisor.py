@@ -5,7 +5,8 @@ They are forked from a process that has imported the gateway (`multiprocessing`'
 shared. The supervisor serves no request. If it is killed, the workers notice it and drain.
 
 SIGHUP replaces the workers one after another: the new one reads the files of settings again and serves before the
-former one drains. Variables of the environment and code stay those of the fork server. SIGTERM and SIGINT drain all; a second one ends their waits.
+former one drains. Variables of the environment and code stay those of the fork server. SIGTERM and SIGINT drain all; a
+second one ends their waits.
 """
 
 import asyncio
