@@ -127,8 +127,17 @@ def _reads(
     )
 
 
+_NO_PROBLEMS = frozenset[int]()
+
+
 def _of_installation(
-    path: str, handle: Handle[NoBody, Q], query: type[Q], response: type[BaseModel], **more: Unpack[_More]
+    path: str,
+    handle: Handle[NoBody, Q],
+    query: type[Q],
+    response: type[BaseModel],
+    *,
+    problems: frozenset[int] = _NO_PROBLEMS,
+    **more: Unpack[_More],
 ) -> Route:
     """A route that reads the trail of the installation, which begins with its first reading at the latest."""
 
@@ -149,13 +158,14 @@ def _of_installation(
         called=f"{verb}_installation_{noun}",
         summary=" ".join(summary.split()),
         scopes=OPERATOR_ONLY,  # guard: installation-trail-of-operators
+        problems=problems,
         **more,
     )
 
 
 ENDPOINTS = (
     _of_installation("/audit", list_entries, AuditQuery, EntryPage),
-    _of_installation("/audit/explain", explain_entries, ExplainQuery, EntriesExplained),
+    _of_installation("/audit/explain", explain_entries, ExplainQuery, EntriesExplained, problems=frozenset({404})),
     _of_installation("/audit/verify", verify_audit, NoQuery, TrailVerified, work=WorkKind.CHECK),
     _of_installation("/audit/export", export_audit, AuditFilters, ExportLine, media_type="application/jsonl"),
     _of_installation("/audit/tail", follow_audit, TailQuery, ExportLine, media_type="application/jsonl"),
